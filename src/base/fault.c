@@ -1,0 +1,31 @@
+/* fault.c -- remembers one failure with its text, count and time.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void fault_set(struct fault *f, int64_t now_ms, const char *code, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (strncmp(f->code, code, sizeof(f->code) - 1) != 0) {
+        snprintf(f->code, sizeof(f->code), "%s", code);
+        f->since_ms = now_ms;
+        f->count = 0;
+    }
+    f->count++;
+    va_start(ap, fmt);
+    vsnprintf(f->text, sizeof(f->text), fmt, ap);
+    va_end(ap);
+}
+
+void fault_clear(struct fault *f)
+{
+    f->code[0] = '\0';
+    f->text[0] = '\0';
+    f->count = 0;
+    f->since_ms = 0;
+}
