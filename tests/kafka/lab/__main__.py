@@ -1,0 +1,169 @@
+"""Command line of the lab: clusters that stay up, feeds and comparisons by hand.
+
+    python3 tests/kafka/lab jars [VERSION...]                 fetch Kafka and make class archives
+    python3 tests/kafka/lab up --name a --version 4.3 [--port 20100] [--brokers 3] [--prop K=V]...
+    python3 tests/kafka/lab list
+    python3 tests/kafka/lab kill|restart NAME NODE            SIGKILL one node, start it again
+    python3 tests/kafka/lab down NAME...|--all
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import time
+
+if not __package__:
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+    __package__ = "lab"
+
+from lab import cache, cluster, jars, procs  # noqa: E402
+
+
+def runs():
+    """The folder of clusters that stay up."""
+    return cache.root() / "run"
+
+
+def save(c):
+    """Writes what `down` and `restart` of a later process need."""
+    nodes = [*c.brokers, *([c.zookeeper] if c.zookeeper else [])]
+    state = {"name": c.name, "version": c.version, "bootstrap": c.bootstrap, "cluster_id": c.cluster_id,
+             "props": c.props, "nodes": {str(n.id): {"pid": n.child.pid, "ports": n.ports} for n in nodes}}
+    (c.folder / "state.json").write_text(json.dumps(state, indent=1))
+    return state
+
+
+def load(name):
+    """The state of a cluster that was started by `up`."""
+    path = runs() / name / "state.json"
+    if not path.exists():
+        sys.exit("no cluster named %s; see: python3 tests/kafka/lab list" % name)
+    return json.loads(path.read_text())
+
+
+def running(state, number):
+    """The pid of a node, or None. A reused pid does not count: the command line must name the folder."""
+    pid = state["nodes"][number]["pid"]
+    return pid if procs.alive(pid) and str(runs() / state["name"]) in procs.command_line(pid) else None
+
+
+def up(a):
+    """Starts a cluster that outlives this command."""
+    folder = runs() / a.name
+    if folder.exists():
+        if any(running(load(a.name), n) for n in load(a.name)["nodes"]):
+            sys.exit("%s is already up; stop it with: python3 tests/kafka/lab down %s" % (a.name, a.name))
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    began = time.monotonic()
+    c = cluster.Cluster(a.version, brokers=a.brokers, port=a.port, props=dict(p.split("=", 1) for p in a.prop),
+                        heap=a.heap, folder=folder, keep=True, name=a.name)
+    try:
+        c.start()
+    except BaseException:
+        c.stop()
+        raise
+    state = save(c)
+    print(json.dumps({"name": a.name, "version": c.version, "bootstrap": c.bootstrap,
+                      "seconds": round(time.monotonic() - began, 1), "nodes": state["nodes"]}))
+
+
+def down(a):
+    """Kills clusters and removes their data."""
+    names = [p.parent.name for p in runs().glob("*/state.json")] if a.all else a.names
+    for name in names:
+        state = load(name)
+        for number in sorted(state["nodes"], reverse=True):
+            end(running(state, number))
+        shutil.rmtree(runs() / name, ignore_errors=True)
+
+
+def end(pid):
+    """SIGKILL and wait."""
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+        while procs.alive(pid):
+            time.sleep(0.02)
+
+
+def show(_):
+    """One line per cluster."""
+    for path in sorted(runs().glob("*/state.json")):
+        state = load(path.parent.name)
+        print(json.dumps({"name": state["name"], "version": state["version"], "bootstrap": state["bootstrap"],
+                          "up": {n: bool(running(state, n)) for n in state["nodes"]}}))
+
+
+def kill(a):
+    """SIGKILL for one node."""
+    end(running(load(a.name), a.node))
+
+
+def restart(a):
+    """Starts one killed node again."""
+    state = load(a.name)
+    if running(state, a.node):
+        sys.exit("node %s is still running" % a.node)
+    count = len([n for n in state["nodes"] if n != "0"])
+    c = cluster.Cluster(state["version"], brokers=count, props=state["props"], folder=runs() / a.name, keep=True,
+                        name=a.name)
+    for number, node in state["nodes"].items():
+        c.node(int(number)).ports = node["ports"]
+    if c.zookeeper:
+        time.sleep(3)  # until the session of the killed broker is over
+    node = c.node(int(a.node))
+    c.spawn(node)
+    state["nodes"][a.node]["pid"] = node.child.pid
+    (runs() / a.name / "state.json").write_text(json.dumps(state, indent=1))
+    c.until(lambda: cluster.brokers_seen(node.ports["PLAINTEXT"]) >= 1, 90, node)
+
+
+def fetch_jars(a):
+    """Fills the cache."""
+    for version in a.versions or jars.VERSIONS:
+        print("%s: %s, class archive %s" % (version, jars.libs(version), jars.archive(version)), flush=True)
+
+
+def parser():
+    """The commands and their options."""
+    ap = argparse.ArgumentParser(prog="python3 tests/kafka/lab", description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    sub = ap.add_subparsers(required=True, metavar="COMMAND")
+    p = sub.add_parser("jars")
+    p.set_defaults(run=fetch_jars)
+    p.add_argument("versions", nargs="*", metavar="VERSION")
+    p = sub.add_parser("up")
+    p.set_defaults(run=up)
+    p.add_argument("--name", required=True)
+    p.add_argument("--version", default="4.3.0")
+    p.add_argument("--port", type=int)
+    p.add_argument("--brokers", type=int, default=1)
+    p.add_argument("--heap", default="256m")
+    p.add_argument("--prop", action="append", default=[], metavar="KEY=VALUE")
+    p = sub.add_parser("down")
+    p.set_defaults(run=down)
+    p.add_argument("names", nargs="*", metavar="NAME")
+    p.add_argument("--all", action="store_true")
+    sub.add_parser("list").set_defaults(run=show)
+    for name, function in (("kill", kill), ("restart", restart)):
+        p = sub.add_parser(name)
+        p.set_defaults(run=function)
+        p.add_argument("name")
+        p.add_argument("node")
+    return ap
+
+
+def main():
+    """Runs one command."""
+    a = parser().parse_args()
+    try:
+        a.run(a)
+    except (cluster.LabError, RuntimeError) as e:
+        sys.exit("lab: %s" % e)
+
+
+if __name__ == "__main__":
+    main()
