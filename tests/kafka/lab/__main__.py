@@ -5,6 +5,10 @@
     python3 tests/kafka/lab list
     python3 tests/kafka/lab kill|restart NAME NODE            SIGKILL one node, start it again
     python3 tests/kafka/lab down NAME...|--all
+    python3 tests/kafka/lab feed NAME --topic T [--partitions 4] [--rate 1000] [--total N] [--mixed]
+    python3 tests/kafka/lab compare NAME TOPIC NAME TOPIC [--isolation read_committed]
+
+feed and compare need the Python of tools/setup.sh (confluent-kafka); NAME may be a bootstrap address there.
 """
 import argparse
 import json
@@ -121,6 +125,40 @@ def restart(a):
     c.until(lambda: cluster.brokers_seen(node.ports["PLAINTEXT"]) >= 1, 90, node)
 
 
+def address(name):
+    """A bootstrap address, given as such or by the name of a cluster that is up."""
+    return name if ":" in name else load(name)["bootstrap"]
+
+
+def feed_topic(a):
+    """Writes records until --total or Ctrl-C or SIGTERM."""
+    from lab import feed
+    bootstrap = address(a.name)
+    if not feed.partitions_of(bootstrap, a.topic):
+        feed.create_topic(bootstrap, a.topic, a.partitions)
+    if a.mixed:
+        print("%d records written" % feed.mixed(bootstrap, a.topic, a.total or 10000, a.partitions))
+        return
+    f = feed.Numbered(bootstrap, a.topic, a.partitions, a.rate, a.total, a.codec)
+    signal.signal(signal.SIGTERM, lambda *_: f.ended.set())
+    f.start()
+    try:
+        while f.is_alive():
+            f.join(0.2)
+    except KeyboardInterrupt:
+        pass
+    print("%d records written" % sum(f.stop().values()))
+
+
+def compare_topics(a):
+    """Compares two topics; exit code 1 when they differ."""
+    from lab import compare
+    result = compare.topics(address(a.source), a.source_topic, address(a.target), a.target_topic, a.isolation,
+                            with_type=not a.any_timestamp_type)
+    print(result)
+    sys.exit(0 if result.equal else 1)
+
+
 def fetch_jars(a):
     """Fills the cache."""
     for version in a.versions or jars.VERSIONS:
@@ -153,6 +191,21 @@ def parser():
         p.set_defaults(run=function)
         p.add_argument("name")
         p.add_argument("node")
+    p = sub.add_parser("feed")
+    p.set_defaults(run=feed_topic)
+    p.add_argument("name")
+    p.add_argument("--topic", required=True)
+    p.add_argument("--partitions", type=int, default=4)
+    p.add_argument("--rate", type=int, default=1000, help="records per second, 0: as quick as it goes")
+    p.add_argument("--total", type=int)
+    p.add_argument("--codec", default="lz4")
+    p.add_argument("--mixed", action="store_true", help="records of all shapes and codecs")
+    p = sub.add_parser("compare")
+    p.set_defaults(run=compare_topics)
+    for what in ("source", "source_topic", "target", "target_topic"):
+        p.add_argument(what)
+    p.add_argument("--isolation", default="read_uncommitted")
+    p.add_argument("--any-timestamp-type", action="store_true")
     return ap
 
 

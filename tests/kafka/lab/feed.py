@@ -1,0 +1,182 @@
+"""Producers that are not ours: librdkafka through confluent-kafka."""
+import collections
+import threading
+import time
+
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from . import records
+
+RETRY = {"enable.idempotence": True, "message.timeout.ms": 600000, "reconnect.backoff.ms": 50,
+         "reconnect.backoff.max.ms": 500, "socket.connection.setup.timeout.ms": 5000,
+         "topic.metadata.refresh.fast.interval.ms": 100, "retry.backoff.ms": 50, "log_level": 0}
+
+
+def admin(bootstrap):
+    """An admin client."""
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+
+
+def create_topic(bootstrap, name, partitions=1, config=None, replication=-1, tries=40):
+    """Creates a topic and waits until every partition has a leader."""
+    a = admin(bootstrap)
+    replication = 1 if replication == -1 else replication
+    topic = NewTopic(name, partitions, replication, config={k: str(v) for k, v in (config or {}).items()})
+    for attempt in range(tries):
+        try:
+            a.create_topics([topic])[name].result(15)
+            break
+        except KafkaException as e:  # a topic of that name that is still being deleted goes away soon
+            if attempt == tries - 1 or "ALREADY_EXISTS" not in e.args[0].name():
+                raise
+            time.sleep(0.25)
+    wait_partitions(bootstrap, name, partitions)
+
+
+def grow_topic(bootstrap, name, partitions):
+    """Adds partitions to a topic."""
+    admin(bootstrap).create_partitions([NewPartitions(name, partitions)])[name].result(15)
+    wait_partitions(bootstrap, name, partitions)
+
+
+def delete_topics(bootstrap, names):
+    """Deletes topics."""
+    for future in admin(bootstrap).delete_topics(list(names)).values():
+        future.result(15)
+
+
+def partitions_of(bootstrap, name):
+    """How many partitions a topic has, 0 when there is none of that name."""
+    topic = admin(bootstrap).list_topics(timeout=10).topics.get(name)
+    return len(topic.partitions) if topic else 0
+
+
+def wait_partitions(bootstrap, name, count, limit=30):
+    """Until the topic has at least COUNT partitions, all with a leader."""
+    a, end = admin(bootstrap), time.monotonic() + limit
+    while time.monotonic() < end:
+        topic = a.list_topics(timeout=10).topics.get(name)
+        if topic and len(topic.partitions) >= count and all(p.leader >= 0 for p in topic.partitions.values()):
+            return
+        time.sleep(0.05)
+    raise TimeoutError("topic %s has not got %d partitions with leaders within %d s" % (name, count, limit))
+
+
+def topics_of(bootstrap):
+    """{topic: number of partitions}, internal ones included."""
+    return {n: len(t.partitions) for n, t in admin(bootstrap).list_topics(timeout=10).topics.items()}
+
+
+class Numbered(threading.Thread):
+    """Writes numbered records to all partitions in turn at a steady rate until stop(); idempotent, so that the
+    source itself neither loses nor repeats. rate 0: as quick as it goes."""
+
+    def __init__(self, bootstrap, topic, partitions=1, rate=1000, total=None, codec="lz4", run=None, options=None):
+        super().__init__(name="feed-" + topic, daemon=True)
+        self.topic, self.partitions, self.rate, self.total = topic, partitions, rate, total
+        self.run_name = run or records.new_run()
+        self.next_seq = collections.Counter()
+        self.sent, self.refused = 0, []
+        self.ended = threading.Event()
+        self.producer = Producer({**RETRY, "bootstrap.servers": bootstrap, "linger.ms": 5, "compression.type": codec,
+                                  "queue.buffering.max.messages": 500000, "on_delivery": self.report,
+                                  "delivery.report.only.error": True, **(options or {})})
+
+    def report(self, error, message):
+        """Keeps the first refusals: a feed that could not write makes every comparison worthless."""
+        if error and len(self.refused) < 10:
+            self.refused.append((message.topic(), message.partition(), error.str()))
+
+    def run(self):
+        """The thread."""
+        began, partition = time.monotonic(), 0
+        while not self.ended.is_set() and (self.total is None or self.sent < self.total):
+            due = self.due(began)
+            while self.sent < due:
+                self.write(partition)
+                partition = (partition + 1) % self.partitions
+            self.producer.poll(0)
+            if self.rate:
+                time.sleep(0.01)
+
+    def due(self, began):
+        """How many records should have been written by now."""
+        due = self.sent + 500 if not self.rate else int((time.monotonic() - began) * self.rate)
+        due = min(due, self.sent + 5000)  # not all at once after a pause
+        return due if self.total is None else min(due, self.total)
+
+    def write(self, partition):
+        """One record."""
+        key, value, headers = records.numbered(self.run_name, partition, self.next_seq[partition])
+        while True:
+            try:
+                self.producer.produce(self.topic, value, key, partition, headers=headers)
+                break
+            except BufferError:
+                self.producer.poll(0.1)
+                if self.ended.is_set():
+                    return
+        self.next_seq[partition] += 1
+        self.sent += 1
+
+    def stop(self, limit=120):
+        """Ends the thread, waits until the brokers have everything, and returns the records per partition."""
+        self.ended.set()
+        if self.is_alive():
+            self.join()
+        left = self.producer.flush(limit)
+        if left or self.refused:
+            raise RuntimeError("the feed could not write: %d left, refused: %s" % (left, self.refused))
+        return dict(self.next_seq)
+
+    def finish(self, limit=600):
+        """Waits until all TOTAL records are written."""
+        self.join(limit)
+        return self.stop()
+
+
+def mixed(bootstrap, topic, count, partitions, seed=1, codecs=records.CODECS, big=0.0005, options=None):
+    """Writes COUNT mixed records, in equal parts by one producer per codec, batches of many sizes."""
+    refused = []
+
+    def report(error, message):
+        if error:
+            refused.append((message.partition(), error.str()))
+
+    for number, codec in enumerate(codecs):
+        maker = records.Mixed(seed * 100 + number, big)
+        producer = Producer({**RETRY, "bootstrap.servers": bootstrap, "compression.type": codec,
+                             "linger.ms": (0, 5, 20, 50, 100)[number % 5], "batch.size": (1000, 16384, 100000)[number % 3],
+                             "message.max.bytes": 1000000, "queue.buffering.max.kbytes": 131072,
+                             "on_delivery": report, "delivery.report.only.error": True, **(options or {})})
+        share = count // len(codecs) + (number < count % len(codecs))
+        for i in range(share):
+            key, value, headers = maker.next()
+            produce(producer, topic, (i * 7 + number) % partitions, key, value, headers)
+            if i % 500 == 0:
+                producer.poll(0)
+        if producer.flush(300) or refused:
+            raise RuntimeError("the feed could not write: %s" % refused[:5])
+    return count
+
+
+def produce(producer, topic, partition, key, value, headers=None, **more):
+    """One record, waiting while the queue of the producer is full."""
+    while True:
+        try:
+            producer.produce(topic, value, key, partition, headers=headers, **more)
+            return
+        except BufferError:
+            producer.poll(0.2)
+
+
+def write(bootstrap, topic, rows, partition=0, codec="none", options=None):
+    """Writes (key, value) or (key, value, headers) rows to one partition and waits for the acknowledgements."""
+    failed = []
+    producer = Producer({**RETRY, "bootstrap.servers": bootstrap, "compression.type": codec,
+                         "on_delivery": lambda e, m: e and failed.append(e.str()), **(options or {})})
+    for row in rows:
+        produce(producer, topic, partition, *row)
+    if producer.flush(60) or failed:
+        raise RuntimeError("could not write to %s: %s" % (topic, failed[:3]))
