@@ -131,7 +131,8 @@ def banned(sources, pattern, why, exempt, only="src/"):
             continue
         for i, line in enumerate(s.code_lines):
             m = pattern.search(line)
-            if m and not line.lstrip().startswith("#") and not s.says("allowed:", i - 1, i + 1):
+            above = i > 0 and not s.code_lines[i - 1].strip()  # a line of comment only
+            if m and not line.lstrip().startswith("#") and not s.says("allowed:", i - above, i + 1):
                 yield f"{s.name}:{i + 1}: {m.group(1)}: {why}"
 
 
