@@ -43,13 +43,15 @@ struct pool *pool_new(size_t block_size, size_t max_bytes);
 void pool_free(struct pool **p); /* every block must be back */
 
 /* Takes n bytes of budget ahead of a fetch; false: not now. Give back with pool_unreserve,
- * or turn into a block with pool_take. */
+ * or turn into a block with pool_take. An empty pool grants any n: a request larger than the
+ * budget must not wait for ever. */
 bool pool_reserve(struct pool *p, size_t n);
 void pool_unreserve(struct pool *p, size_t n);
 
 /* A block of at least size bytes, with one reference, paid from `reserved` bytes that the caller
  * holds; what size exceeds them is taken on top even past the budget (one response may be larger
- * than asked: the first batch of a fetch always comes whole). NULL only when the system has no
+ * than asked: the first batch of a fetch always comes whole), and what is left of them returns: a
+ * block much smaller than block_size pays only for itself. NULL only when the system has no
  * memory; the reservation then stays with the caller. */
 struct block *pool_take(struct pool *p, size_t size, size_t reserved);
 
@@ -63,8 +65,8 @@ struct slice slice_of(struct block *b, const char *p, size_t n); /* takes a refe
 struct slice slice_ref(const struct slice *s);                   /* one more reference */
 void slice_drop(struct slice *s);
 
-size_t pool_used(const struct pool *p);  /* bytes reserved or in blocks */
-size_t pool_peak(const struct pool *p);  /* the most that ever were */
+size_t pool_used(const struct pool *p); /* bytes reserved or in blocks */
+size_t pool_peak(const struct pool *p); /* the most that ever were */
 size_t pool_max(const struct pool *p);
 void pool_trim(struct pool *p); /* frees what lies unused */
 
