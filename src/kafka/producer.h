@@ -1,0 +1,93 @@
+/* producer.h -- writes whole batches to partitions of one cluster, in order, without reading them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Many partitions per request, one batch of a partition per request, up to five requests in flight per connection;
+ * payload is written by reference from its block. Order is kept per partition through every retry: what fails in
+ * a way that may pass (kerr classes AGAIN, REFRESH, UNSURE, a lost connection) is sent again, the identical bytes
+ * in the same order, one batch in flight until one succeeded (the broker answers a duplicate with its first offset).
+ * The first batch of a producer id on a partition travels alone. Everything else stops the partition and is told to
+ * the owner, who decides. Throttle times are obeyed. acks=all always. One loop.
+ */
+#ifndef KAFKA_PRODUCER_H
+#define KAFKA_PRODUCER_H
+
+#include "kafka/cluster.h"
+#include "wire/batch.h"
+
+struct producer;
+struct produce_part;
+
+/* A batch on its way. The owner makes it (producer_batch_new), the producer owns it from producer_send until
+ * on_acked or until producer_take_back. */
+struct outgoing {
+    struct list_node node;
+    unsigned char header[BATCH_HEADER_SIZE]; /* as it goes on the wire */
+    struct slice payload;  /* what follows the header; of a fetch block, or */
+    struct str owned;      /* heap bytes of the record path (mem_free'd with the batch); payload.b is NULL then */
+    int64_t source_base;   /* first and last source offset that this batch covers, for the owner */
+    int64_t source_last;
+    int32_t count;         /* records */
+    int32_t leader_epoch;  /* of the source batch */
+    int64_t timestamp_ms;  /* max timestamp, for lag */
+    void *note;            /* the owner's (e.g. runs of the record path); freed with mem_free */
+    uint32_t tries;
+    bool unsure;           /* an earlier try may be in the log */
+};
+
+struct produced {
+    int64_t base_offset;
+    int64_t log_append_time_ms;
+    int64_t log_start_offset;
+};
+
+struct produce_part {
+    struct topic_meta *topic; /* watched by the owner */
+    int32_t partition;
+    bool careful; /* one in flight; an unsure outcome is told to the owner instead of being sent again */
+    /* In order, once per batch; the producer frees o afterwards. */
+    void (*on_acked)(struct produce_part *p, struct outgoing *o, const struct produced *r);
+    /* o, the oldest, was refused (or is unsure and the part is careful). The partition stands still with its queue
+     * intact, in order, o first, nothing in flight, until producer_resume, or the owner takes the queue back. */
+    void (*on_refused)(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message);
+    /* o waits because of something that may pass; told so that it can be shown. Cleared by the next ack. */
+    void (*on_waiting)(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e, const char *text);
+
+    /* The producer's own. */
+    struct list_node node; /* on the link's ready list */
+    struct produce_link *link;
+    struct list_node queue;     /* struct outgoing: not yet sent (again) */
+    struct list_node in_flight; /* oldest first */
+    size_t queued_bytes;
+    uint32_t window;     /* 1 until the first ack on this leader, then up to 5 */
+    uint32_t in_flight_n;
+    bool attached, stopped, failing;
+    int64_t not_before_ms;
+    uint32_t failures;
+    int32_t refused_kerr;
+    char refused_text[160];
+};
+
+struct producer *producer_new(struct cluster *cl);
+void producer_free(struct producer **p);
+
+void producer_attach(struct producer *p, struct produce_part *part);
+/* Queue and in-flight must be empty or taken back. */
+void producer_detach(struct producer *p, struct produce_part *part);
+
+struct outgoing *outgoing_new(void);
+void outgoing_free(struct outgoing **o);
+
+void producer_send(struct producer *p, struct produce_part *part, struct outgoing *o);
+void producer_resume(struct producer *p, struct produce_part *part);
+/* Empties the queue of a stopped partition, oldest first, into *list; the caller owns them. For a partition that
+ * is not stopped, the calls in flight are forgotten too (their acks will not be told): for a hard stop. */
+void producer_take_back(struct producer *p, struct produce_part *part, struct list_node *list);
+/* Bytes queued or in flight for the partition. */
+size_t producer_pending(const struct produce_part *part);
+
+struct producer_counts {
+    uint64_t requests, batches, records, bytes, retries, refusals;
+};
+const struct producer_counts *producer_counts(const struct producer *p);
+
+#endif

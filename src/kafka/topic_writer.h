@@ -1,0 +1,35 @@
+/* topic_writer.h -- writes keyed records to a small (internal) topic: positions, state, heartbeats.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Records of one partition go out in order, in batches, acks=all, retried for ever with back-off. An idempotent
+ * producer id (InitProducerId) of its own keeps retries from doubling them. A newer value of a key that has not been
+ * sent yet replaces the older (compacted topics). Partition of a record: murmur2 of the key, as Java's default
+ * partitioner, or a fixed one. One loop.
+ */
+#ifndef KAFKA_TOPIC_WRITER_H
+#define KAFKA_TOPIC_WRITER_H
+
+#include "kafka/cluster.h"
+
+struct topic_writer;
+
+/* idle_fn (may be NULL) is called from the loop whenever all that was put is acknowledged. fault_fn (may be NULL)
+ * whenever the fault changes. */
+struct topic_writer_ops {
+    void (*on_idle)(void *arg);
+    void (*on_fault)(void *arg, const struct fault *f);
+    void *arg;
+};
+
+struct topic_writer *topic_writer_new(struct cluster *cl, struct str topic, const struct topic_writer_ops *ops);
+void topic_writer_free(struct topic_writer **w);
+
+/* Copies key and value. partition -1: by murmur2 of the key. timestamp -1: the loop's wall clock. value null: tombstone.
+ * ticket grows by one per put. */
+uint64_t topic_writer_put(struct topic_writer *w, int32_t partition, struct str key, struct str value, int64_t timestamp_ms);
+/* All puts up to and including this ticket are acknowledged. */
+uint64_t topic_writer_acked(const struct topic_writer *w);
+bool topic_writer_is_idle(const struct topic_writer *w);
+const struct fault *topic_writer_fault(const struct topic_writer *w);
+
+#endif
