@@ -12,9 +12,7 @@ feed and compare need the Python of tools/setup.sh (confluent-kafka); NAME may b
 """
 import argparse
 import json
-import os
 import pathlib
-import shutil
 import signal
 import sys
 import time
@@ -23,96 +21,50 @@ if not __package__:
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
     __package__ = "lab"
 
-from lab import cache, cluster, jars, procs  # noqa: E402
-
-
-def runs():
-    """The folder of clusters that stay up."""
-    return cache.root() / "run"
-
-
-def save(c):
-    """Writes what `down` and `restart` of a later process need."""
-    nodes = [*c.brokers, *([c.zookeeper] if c.zookeeper else [])]
-    state = {"name": c.name, "version": c.version, "bootstrap": c.bootstrap, "cluster_id": c.cluster_id,
-             "props": c.props, "nodes": {str(n.id): {"pid": n.child.pid, "ports": n.ports} for n in nodes}}
-    (c.folder / "state.json").write_text(json.dumps(state, indent=1))
-    return state
-
-
-def load(name):
-    """The state of a cluster that was started by `up`."""
-    path = runs() / name / "state.json"
-    if not path.exists():
-        sys.exit("no cluster named %s; see: python3 tests/kafka/lab list" % name)
-    return json.loads(path.read_text())
-
-
-def running(state, number):
-    """The pid of a node, or None. A reused pid does not count: the command line must name the folder."""
-    pid = state["nodes"][number]["pid"]
-    return pid if procs.alive(pid) and str(runs() / state["name"]) in procs.command_line(pid) else None
+from lab import cluster, jars, runs  # noqa: E402
 
 
 def up(a):
     """Starts a cluster that outlives this command."""
-    folder = runs() / a.name
-    if folder.exists():
-        if any(running(load(a.name), n) for n in load(a.name)["nodes"]):
-            sys.exit("%s is already up; stop it with: python3 tests/kafka/lab down %s" % (a.name, a.name))
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
     began = time.monotonic()
     c = cluster.Cluster(a.version, brokers=a.brokers, port=a.port, props=dict(p.split("=", 1) for p in a.prop),
-                        heap=a.heap, folder=folder, keep=True, name=a.name)
+                        heap=a.heap, folder=runs.fresh_folder(a.name), keep=True, name=a.name)
     try:
         c.start()
     except BaseException:
         c.stop()
         raise
-    state = save(c)
+    state = runs.save(c)
     print(json.dumps({"name": a.name, "version": c.version, "bootstrap": c.bootstrap,
                       "seconds": round(time.monotonic() - began, 1), "nodes": state["nodes"]}))
 
 
 def down(a):
     """Kills clusters and removes their data."""
-    names = [p.parent.name for p in runs().glob("*/state.json")] if a.all else a.names
-    for name in names:
-        state = load(name)
-        for number in sorted(state["nodes"], reverse=True):
-            end(running(state, number))
-        shutil.rmtree(runs() / name, ignore_errors=True)
-
-
-def end(pid):
-    """SIGKILL and wait."""
-    if pid:
-        os.kill(pid, signal.SIGKILL)
-        while procs.alive(pid):
-            time.sleep(0.02)
+    for name in runs.names() if a.all else a.names:
+        runs.down(name)
 
 
 def show(_):
     """One line per cluster."""
-    for path in sorted(runs().glob("*/state.json")):
-        state = load(path.parent.name)
-        print(json.dumps({"name": state["name"], "version": state["version"], "bootstrap": state["bootstrap"],
-                          "up": {n: bool(running(state, n)) for n in state["nodes"]}}))
+    for name in runs.names():
+        state = runs.load(name)
+        print(json.dumps({"name": name, "version": state.get("version"), "bootstrap": state.get("bootstrap"),
+                          "up": {n: bool(runs.running(state, n)) for n in state["nodes"]}}))
 
 
 def kill(a):
     """SIGKILL for one node."""
-    end(running(load(a.name), a.node))
+    runs.end(runs.running(runs.load(a.name), a.node))
 
 
 def restart(a):
     """Starts one killed node again."""
-    state = load(a.name)
-    if running(state, a.node):
+    state = runs.load(a.name)
+    if runs.running(state, a.node):
         sys.exit("node %s is still running" % a.node)
     count = len([n for n in state["nodes"] if n != "0"])
-    c = cluster.Cluster(state["version"], brokers=count, props=state["props"], folder=runs() / a.name, keep=True,
+    c = cluster.Cluster(state["version"], brokers=count, props=state["props"], folder=runs.root() / a.name, keep=True,
                         name=a.name)
     for number, node in state["nodes"].items():
         c.node(int(number)).ports = node["ports"]
@@ -120,14 +72,14 @@ def restart(a):
         time.sleep(3)  # until the session of the killed broker is over
     node = c.node(int(a.node))
     c.spawn(node)
-    state["nodes"][a.node]["pid"] = node.child.pid
-    (runs() / a.name / "state.json").write_text(json.dumps(state, indent=1))
+    state["nodes"][a.node] = runs.node(node.child.pid, node.ports)
+    runs.write(a.name, state)
     c.until(lambda: cluster.brokers_seen(node.ports["PLAINTEXT"]) >= 1, 90, node)
 
 
 def address(name):
     """A bootstrap address, given as such or by the name of a cluster that is up."""
-    return name if ":" in name else load(name)["bootstrap"]
+    return name if ":" in name else runs.load(name)["bootstrap"]
 
 
 def feed_topic(a):

@@ -41,22 +41,14 @@ def kill(child, sig=signal.SIGKILL):
         _mine.discard(child)
 
 
-def alive(pid):
-    """True while the process runs (a zombie does not)."""
+def born(pid):
+    """When the process began, in ticks since boot; None when it is gone or a zombie. Tells a reused pid apart."""
     try:
         with open("/proc/%d/stat" % pid) as f:
-            return f.read().rsplit(") ", 1)[1][0] not in "ZX"
+            fields = f.read().rsplit(") ", 1)[1].split()
+            return None if fields[0] in "ZX" else int(fields[19])
     except OSError:
-        return False
-
-
-def command_line(pid):
-    """The command line of a process, empty when it is gone."""
-    try:
-        with open("/proc/%d/cmdline" % pid, "rb") as f:
-            return f.read().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
+        return None
 
 
 @atexit.register
