@@ -16,10 +16,11 @@
 struct loop;
 
 /* An activity's place on the run list: task_wake puts it there, fn runs once in this turn or the next,
- * however often it was woken before. */
+ * however often it was woken before. At most once per turn: who wakes itself lets the network go first. */
 struct task {
     struct list_node node;
     void (*fn)(struct task *t);
+    uint64_t turn; /* the last in which it ran */
 };
 
 /* Fires once at or after its time. Embedded in its owner. */
@@ -38,6 +39,8 @@ struct msg {
 };
 
 struct loop *loop_new(const char *name);
+/* No other thread may post any more: join it first. Messages that have not run yet run now, and
+ * loop_owner gives NULL to them, so that each can free itself. */
 void loop_free(struct loop **l);
 
 /* Runs until loop_stop, which may be called on the loop's thread only (or by a posted message). */
@@ -57,7 +60,9 @@ struct rand *loop_rand(struct loop *l);
 
 void task_init(struct task *t, void (*fn)(struct task *t));
 void task_wake(struct loop *l, struct task *t);
-void task_cancel(struct task *t); /* harmless when not scheduled */
+/* Takes it off the run list; harmless when it is not there. A task that is on no list may be freed, from
+ * its own fn too. */
+void task_cancel(struct task *t);
 
 void timer_init(struct timer *t, void (*fn)(struct timer *t));
 /* Sets or moves. after_ms < 0 counts as 0. */

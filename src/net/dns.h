@@ -12,7 +12,7 @@
 
 #define NET_ADDR_SIZE 28 /* sockaddr_in6 */
 #define DNS_ADDRS_MAX 16
-#define NET_PEER_MAX 80
+#define NET_PEER_MAX  80
 
 struct net_addr {
     union {

@@ -17,7 +17,7 @@ struct sock;
 
 #define SOCK_READABLE 1u
 #define SOCK_WRITABLE 2u
-#define SOCK_IOV_MAX 1024
+#define SOCK_IOV_MAX  1024
 
 typedef void sock_ready_fn(struct sock *s, unsigned what, void *arg);
 

@@ -33,10 +33,10 @@ struct stream_kind {
 };
 
 struct stream_options {
-    int send_buffer, receive_buffer;  /* bytes, -1: the system's */
-    int64_t connect_timeout_ms;       /* per address (socket.connection.setup.timeout.ms) */
-    uint32_t first_address;           /* start with this address of the list, modulo its length */
-    const struct stream_kind *kind;   /* NULL: plain */
+    int send_buffer, receive_buffer; /* bytes, -1: the system's */
+    int64_t connect_timeout_ms;      /* per address (socket.connection.setup.timeout.ms) */
+    uint32_t first_address;          /* start with this address of the list, modulo its length */
+    const struct stream_kind *kind;  /* NULL: plain */
     const void *kind_config;
 };
 
