@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Events are rows of base/event.def; nothing else can be logged. Rendering is text or JSON, on
- * one file descriptor, one write per line. Identical events (same name and same "who" pair, the
- * first one given) are limited to a burst a minute, with a count of what was left out. Any thread.
+ * one file descriptor, one write per line. Identical events (same name and same first two pairs,
+ * which say who) are limited to LOG_BURST a minute; the next line that passes carries `suppressed`,
+ * the count of what was left out. Any thread.
  * Secrets: values never come from options marked secret; the caller's duty.
  */
 #ifndef BASE_LOG_H
@@ -11,6 +12,11 @@
 
 #include "base/err.h"
 #include "base/str.h"
+
+#define LOG_BURST 10
+#define LOG_BURST_WINDOW_MS 60000
+#define LOG_LINE_MAX 8192  /* bytes; what does not fit is cut at a value's end, with "..." */
+#define LOG_VALUE_MAX 1024 /* bytes of one value */
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 enum log_format { LOG_TEXT, LOG_JSON };
@@ -61,6 +67,10 @@ void log_write(enum event ev, const struct kv *kvs, size_t count);
  * passes the loop's; the simulator its own). write may be NULL: standard error. */
 void log_setup(enum log_format format, enum log_level least, int64_t (*wall_ms)(void),
                void (*write)(const char *line, size_t n));
+
+/* Reports what was left out in windows that are over, or in all of them when `all`. The daemon calls it
+ * about once a minute, and with `all` at its end. */
+void log_tick(bool all);
 
 const char *event_name(enum event ev);
 enum log_level event_level(enum event ev);
