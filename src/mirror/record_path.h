@@ -1,0 +1,60 @@
+/* record_path.h -- rewrites a batch that cannot be relayed as it is (rule R2).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Holes left by compaction are closed (dense offset deltas), records before a start offset are trimmed,
+ * LogAppendTime batches keep the time that consumers see as their records' own time; keys, values, headers and
+ * order never change. Compressed batches are recompressed with their own codec. One object per worker: it keeps
+ * its compression contexts and buffers from batch to batch. One thread.
+ */
+#ifndef MIRROR_RECORD_PATH_H
+#define MIRROR_RECORD_PATH_H
+
+#include "wire/batch.h"
+
+struct record_path;
+
+/* A run of records whose source and target offsets differ by a constant. */
+struct record_run {
+    int64_t source;  /* source offset of the first */
+    int32_t index;   /* of the first, among the records of the batch made */
+    int32_t count;
+};
+
+/* A batch that was made; valid during emit. */
+struct record_path_batch {
+    unsigned char header[BATCH_HEADER_SIZE];
+    struct str payload;
+    int32_t count;
+    int64_t source_first; /* source offset of its first record */
+    int64_t source_last;  /* last source offset that it covers: of its last record, or of the end of the source
+                             batch for the last batch made (holes at the tail included) */
+    const struct record_run *runs;
+    int32_t runs_n;
+};
+
+struct record_path_options {
+    int64_t start;         /* records with smaller source offsets are left out */
+    int64_t skip_records;  /* and then that many more (they are in the target already) */
+    bool keep_append_time; /* LogAppendTime: every record gets the batch's max timestamp */
+    size_t size_max;       /* split on record borders above this many bytes (whole batch); 0: never */
+    struct batch_stamp stamp; /* of the first batch made; later ones go on with base_sequence + count (mod 2^31);
+                                 base_sequence -1 stays -1 */
+    void (*emit)(void *arg, const struct record_path_batch *made); /* zero or more times, in order */
+    void *arg;
+};
+
+struct record_path_result {
+    int64_t skipped; /* of skip_records, how many were met */
+    int64_t trimmed; /* left out because of start */
+    int32_t made;    /* batches */
+};
+
+struct record_path *record_path_new(void);
+void record_path_free(struct record_path **rp);
+
+/* p points to a whole v2 batch of size bytes with a good checksum. On an error nothing has been emitted. E_CODEC,
+ * E_MALFORMED: the records cannot be read; E_LIMIT: they unpack to more than RECORD_PATH_UNPACKED_MAX. */
+enum err record_path_run(struct record_path *rp, const char *p, size_t size, const struct record_path_options *o,
+                         struct record_path_result *out) WARN_UNUSED;
+
+#endif
