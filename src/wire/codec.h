@@ -1,8 +1,8 @@
 /* codec.h -- one engine that encodes, decodes, prints, compares and fills any message at any version.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Messages are described by rows that tools/apigen makes from src/wire/api/*.api; see api.h (generated)
- * for the structs. Decoded strings and records point into the input bytes; arrays and structs come from
+ * Messages are described by rows that tools/apigen makes from the schemas in src/wire/api; see api.h
+ * (generated) for the structs. Decoded strings and records point into the input bytes; arrays and structs come from
  * the arena, which bounds what a hostile answer can allocate. Any thread; no state.
  */
 #ifndef WIRE_CODEC_H
@@ -46,18 +46,17 @@ struct message;
 
 struct field {
     const char *name;
-    uint8_t type;      /* enum wire_type */
-    uint8_t of_type;   /* element type of an array */
-    int16_t since;     /* first and last version that has the field */
+    uint8_t type;    /* enum wire_type */
+    uint8_t of_type; /* element type of an array */
+    int16_t since;   /* first and last version that has the field */
     int16_t until;
-    int16_t null_since; /* first version in which null is allowed; -1: never */
-    int16_t tag;        /* tag number, or -1 */
-    int16_t tag_since;  /* first version in which it is tagged (when tag >= 0) */
-    uint32_t at;        /* offset in the struct */
+    int16_t null_since;       /* first version in which null is allowed; -1: never */
+    int16_t tag;              /* number in the tagged section, or -1 */
+    uint32_t at;              /* offset in the struct */
     const struct message *of; /* of struct and array-of-struct fields */
-    const void *initial; /* points to the default value, NULL: zero (null strings: see null_default) */
-    bool null_default;
-    bool ignorable; /* may be dropped silently at versions that lack it */
+    const void *initial;      /* points to the default of a number, NULL: zero */
+    bool null_default;        /* of strings, bytes, arrays and structs; else they are empty */
+    bool ignorable;           /* may be dropped silently at versions that lack it */
 };
 
 struct message {
@@ -88,13 +87,17 @@ struct encoding {
 /* Sets every field of *msg to its default (schema's, else zero; nullable-by-default: null). */
 void codec_init(const struct message *m, void *msg);
 
-/* E_LIMIT when the buf or the cuts are full; E_INVALID when a field that is not nullable is null. */
-enum err codec_encode(const struct message *m, int version, const void *msg, struct encoding *to) WARN_UNUSED;
+/* E_LIMIT when the buf or the cuts are full, or a string is too long; E_INVALID when a field that may
+ * not be null is; E_VERSION when a field that this version lacks, and that is not ignorable, is set to
+ * something other than zero or its default. The buf's content is then of no use. */
+enum err codec_encode(const struct message *m, int version, const void *msg,
+                      struct encoding *to) WARN_UNUSED;
 
 /* Fills *msg (whose size is m->size) from the reader. E_MALFORMED on anything wrong; the reader then
  * stands somewhere and *msg must not be used. Unknown tags are skipped. Fields absent at this version
  * get their default. E_LIMIT when the arena's maximum is too small. */
-enum err codec_decode(const struct message *m, int version, struct reader *r, struct arena *a, void *msg) WARN_UNUSED;
+enum err codec_decode(const struct message *m, int version, struct reader *r, struct arena *a,
+                      void *msg) WARN_UNUSED;
 
 /* One line of text, {name=value ...}, for people and tests. Bytes as hex, at most 64 of them. */
 void codec_print(const struct message *m, int version, const void *msg, struct buf *out);
@@ -103,6 +106,7 @@ void codec_print(const struct message *m, int version, const void *msg, struct b
 bool codec_equal(const struct message *m, int version, const void *a, const void *b);
 
 /* Random valid content, small; for tests. */
-void codec_fill(const struct message *m, int version, struct rand *rand, struct arena *a, void *msg);
+void codec_fill(const struct message *m, int version, struct rand *rand, struct arena *a,
+                void *msg);
 
 #endif

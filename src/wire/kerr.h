@@ -17,9 +17,9 @@ enum kerr_class {
     K_ORDER,   /* the sequence does not fit: reconcile, never skip */
     K_RANGE,   /* the offset is outside the log: ask for the bounds */
     K_SESSION, /* the fetch session is gone: full request */
-    K_REJOIN,
-    K_FENCED, /* another instance has taken over */
-    K_DENIED, /* authorisation: pause, repeat slowly, report */
+    K_REJOIN, /* membership or producer identity has ended: enter anew (JoinGroup, InitProducerId) */
+    K_FENCED,  /* another instance has taken over */
+    K_DENIED,  /* authorisation: pause, repeat slowly, report */
     K_RECORDS, /* the content is refused: record path or halt */
     K_SIZE,    /* too large for the target */
     K_GONE,    /* unknown topic or id: refresh; if it stays, deleted */

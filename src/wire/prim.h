@@ -33,14 +33,16 @@ int32_t read_i32(struct reader *r);
 int64_t read_i64(struct reader *r);
 uint16_t read_u16(struct reader *r);
 uint32_t read_u32(struct reader *r);
-uint32_t read_uvarint(struct reader *r); /* at most 5 bytes and 32 bits */
-int32_t read_varint(struct reader *r);   /* zig-zag */
-int64_t read_varlong(struct reader *r);  /* zig-zag, at most 10 bytes */
+uint32_t read_uvarint(struct reader *r);           /* at most 5 bytes and 32 bits */
+int32_t read_varint(struct reader *r);             /* zig-zag */
+int64_t read_varlong(struct reader *r);            /* zig-zag, at most 10 bytes */
 struct str read_bytes(struct reader *r, size_t n); /* points into the input */
 /* int16 length (compact: uvarint length + 1); -1 (0) gives the null string. */
 struct str read_string(struct reader *r, bool compact);
 /* int32 length (compact: uvarint length + 1). */
 struct str read_blob(struct reader *r, bool compact);
+/* Skips a section of tagged fields, which must stand in rising order. */
+void read_tags(struct reader *r);
 
 void put_i8(struct buf *b, int8_t v);
 void put_i16(struct buf *b, int16_t v);
@@ -50,7 +52,7 @@ void put_u32(struct buf *b, uint32_t v);
 void put_uvarint(struct buf *b, uint32_t v);
 void put_varint(struct buf *b, int32_t v);
 void put_varlong(struct buf *b, int64_t v);
-void put_string(struct buf *b, struct str s, bool compact); /* null allowed */
+void put_string(struct buf *b, struct str s, bool compact); /* null allowed; 32767 bytes at most */
 void put_blob(struct buf *b, struct str s, bool compact);
 
 size_t uvarint_size(uint32_t v);
