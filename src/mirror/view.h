@@ -1,0 +1,92 @@
+/* view.h -- all that the HTTP side may see: an immutable snapshot of the whole process.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The control thread builds one about once a second from what the workers report and publishes it in a cell
+ * (loop/cell.h); readers on any thread hold a reference while they look. Everything lies in the snapshot's
+ * own arena. Field names are those of /v1/status (docs: design, contracts). Offsets are source offsets unless
+ * the name says target.
+ */
+#ifndef MIRROR_VIEW_H
+#define MIRROR_VIEW_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fault.h"
+#include "loop/cell.h"
+
+struct view_partition {
+    struct str topic, target_topic;
+    int32_t partition;
+    const char *state; /* idle starting copying caught-up retrying halted paused */
+    int64_t next_offset;                          /* next to be acknowledged; -1 unknown, like those below */
+    int64_t source_start, source_end, target_end;
+    int64_t lag_records, lag_bytes, lag_ms;
+    uint64_t relayed_batches, decoded_batches, dropped_batches, records, bytes;
+    uint64_t skipped_records; /* found in the target already, after a restart */
+    int64_t queued_bytes;
+    struct fault fault; /* code "" when none */
+};
+
+struct view_flow {
+    struct str name; /* "A->B" */
+    struct str source, target;
+    const char *state; /* waiting loading copying refused draining disabled */
+    const char *delivery;
+    bool ready;        /* first plan applied and copying (or nothing to do) */
+    int64_t lag_records, lag_bytes;
+    uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries, heartbeats;
+    int64_t topics, partitions_n;
+    int64_t last_refresh_ms, positions_stored_ms; /* wall clock; 0 never */
+    struct fault fault;
+    struct view_partition *partitions;
+};
+
+struct view_broker {
+    int32_t id, port;
+    struct str host;
+    const char *state; /* up connecting down */
+    int64_t rtt_us;    /* -1 unknown */
+};
+
+struct view_cluster {
+    struct str alias, cluster_id;
+    struct fault fault;
+    struct view_broker *brokers;
+    int32_t brokers_n;
+};
+
+struct view_fault {
+    struct fault fault;
+    struct str flow, topic; /* null when it is not about one */
+    int32_t partition;      /* -1 likewise */
+};
+
+struct view_loss {
+    struct str flow, topic, cause;
+    int32_t partition;
+    int64_t from_offset, to_offset; /* last lost offset */
+    int64_t time_ms;
+};
+
+struct view {
+    struct snapshot snapshot; /* first: what loop/cell.h counts */
+    struct arena arena;
+    struct str version, commit, instance;
+    int64_t start_time_ms, made_ms;
+    uint64_t memory_used, memory_peak, memory_max; /* bytes of payload budget */
+    int workers;
+    struct view_flow *flows;
+    int32_t flows_n;
+    struct view_cluster *clusters;
+    int32_t clusters_n;
+    struct view_fault *faults;
+    int32_t faults_n;
+    struct view_loss *losses;
+    int32_t losses_n;
+};
+
+/* Every enabled flow is ready. Otherwise false; *why (not NULL) gets a JSON-free sentence per flow that is not,
+ * in the order of flows; lines separated by '\n'. */
+bool view_is_ready(const struct view *v, struct buf *why);
+
+#endif
