@@ -1,0 +1,76 @@
+/* suggest.c -- nearest name by edit distance.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/suggest.h"
+
+#include <string.h>
+
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+}
+
+static bool same(struct str a, size_t i, struct str b, size_t j)
+{
+    return lower(a.p[i]) == lower(b.p[j]);
+}
+
+size_t suggest_distance(struct str a, struct str b, size_t most)
+{
+    /* Three rows of the usual table: two back, one back, this one. */
+    uint8_t rows[3][SUGGEST_NAME_MAX + 1];
+    uint8_t *two = rows[0], *one = rows[1], *now = rows[2];
+
+    if (a.n > SUGGEST_NAME_MAX || b.n > SUGGEST_NAME_MAX ||
+        (a.n > b.n ? a.n - b.n : b.n - a.n) > most)
+        return most + 1;
+    memset(rows, 0, sizeof(rows));
+    for (size_t j = 0; j <= b.n; j++)
+        one[j] = (uint8_t)j;
+    for (size_t i = 1; i <= a.n; i++) {
+        uint8_t *free_row = two;
+
+        now[0] = (uint8_t)i;
+        for (size_t j = 1; j <= b.n; j++) {
+            size_t d = (size_t)one[j - 1] + !same(a, i - 1, b, j - 1);
+
+            d = MIN(d, (size_t)one[j] + 1);
+            d = MIN(d, (size_t)now[j - 1] + 1);
+            if (i > 1 && j > 1 && same(a, i - 1, b, j - 2) && same(a, i - 2, b, j - 1))
+                d = MIN(d, (size_t)two[j - 2] + 1);
+            now[j] = (uint8_t)d;
+        }
+        two = one;
+        one = now;
+        now = free_row;
+    }
+    return MIN((size_t)one[b.n], most + 1);
+}
+
+void suggest_init(struct suggest *s, struct str wrong)
+{
+    *s = (struct suggest){ .wrong = wrong, .best = STR_NULL };
+}
+
+/* emit.heartbeats of emit.heartbeats.enabled */
+static bool is_beginning(struct str s, struct str of)
+{
+    return s.n >= 4 && of.n > s.n && str_starts(of, s) && of.p[s.n] == '.';
+}
+
+void suggest_offer(struct suggest *s, struct str candidate)
+{
+    size_t limit = MAX(MAX(candidate.n, s->wrong.n) / 4, 1);
+    size_t most = str_is_null(s->best) ? limit : MIN(limit, s->distance - 1);
+    size_t d;
+
+    if (!str_is_null(s->best) && s->distance == 0)
+        return;
+    d = suggest_distance(s->wrong, candidate, most);
+    if (d > limit && is_beginning(s->wrong, candidate))
+        d = limit;
+    if (d > most)
+        return;
+    s->best = candidate;
+    s->distance = d;
+}
