@@ -1,0 +1,266 @@
+/* flow.c -- one flow's data plane on one worker.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the two clusters as this worker sees them, the fetcher, the producer and the relays between. Thread:
+ * the worker's. Positions are kept by flow_store.c.
+ */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/must.h"
+#include "mirror/flow_store.h"
+#include "mirror/record_path.h"
+
+#include <stdio.h>
+
+#define TICK_MS 1000
+
+static void wake_waiting(struct flow *f)
+{
+    struct list_node *n;
+
+    LIST_EACH(n, &f->waiting)
+        relay_wake(container_of(n, struct relay, waiting_node));
+}
+
+static void on_source_changed(struct cluster_listener *ls)
+{
+    wake_waiting(container_of(ls, struct flow, source_changed));
+}
+
+static void on_target_changed(struct cluster_listener *ls)
+{
+    wake_waiting(container_of(ls, struct flow, target_changed));
+}
+
+static void on_tick(struct timer *t)
+{
+    struct flow *f = container_of(t, struct flow, tick);
+
+    wake_waiting(f);
+    timer_set_ms(f->loop, &f->tick, TICK_MS);
+}
+
+struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_config *config,
+                      const struct flow_identity *id)
+{
+    struct flow *f = mem_new(sizeof(*f));
+
+    loop_check(l);
+    f->loop = l;
+    f->pool = pool;
+    f->config = config;
+    f->producer_id = id->producer_id;
+    arena_init(&f->names, 1 * MiB);
+    arena_init(&f->loss_names, 1 * MiB);
+    f->connector = arena_str(&f->names, id->connector);
+    list_init(&f->dirty);
+    list_init(&f->waiting);
+    list_init(&f->storing);
+    f->source = cluster_new(l, &config->source, config->source_alias);
+    f->target = cluster_new(l, &config->target, config->target_alias);
+    f->fetcher = fetcher_new(f->source, pool, (int8_t)config->source.isolation_level);
+    f->producer = producer_new(f->target);
+    f->ask_source = asker_new(f->source);
+    f->ask_target = asker_new(f->target);
+    f->source_changed.changed = on_source_changed;
+    f->target_changed.changed = on_target_changed;
+    cluster_listen(f->source, &f->source_changed);
+    cluster_listen(f->target, &f->target_changed);
+    timer_init(&f->tick, on_tick);
+    timer_set_ms(l, &f->tick, TICK_MS);
+    flow_store_start(f, id);
+    return f;
+}
+
+void flow_free(struct flow **fp)
+{
+    struct flow *f = *fp;
+
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->relays_n; i++)
+        relay_free(&f->relays[i]);
+    mem_free(f->relays);
+    flow_store_stop(f);
+    timer_cancel(f->loop, &f->tick);
+    cluster_unlisten(&f->source_changed);
+    cluster_unlisten(&f->target_changed);
+    asker_free(&f->ask_source);
+    asker_free(&f->ask_target);
+    fetcher_free(&f->fetcher);
+    producer_free(&f->producer);
+    cluster_free(&f->source);
+    cluster_free(&f->target);
+    record_path_free(&f->record_path);
+    arena_fini(&f->names);
+    arena_fini(&f->loss_names);
+    mem_free(f);
+    *fp = NULL;
+}
+
+static size_t find_relay(const struct flow *f, struct str topic, int32_t partition)
+{
+    for (size_t i = 0; i < f->relays_n; i++)
+        if (relay_partition(f->relays[i]) == partition && str_eq(relay_topic(f->relays[i]), topic))
+            return i;
+    return f->relays_n;
+}
+
+void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32_t partition,
+                const struct relay_start *start)
+{
+    loop_check(f->loop);
+    if (f->draining)
+        return;
+    if (f->relays_n == f->relays_room) {
+        f->relays_room = MAX(f->relays_room * 2, 16);
+        f->relays = mem_resize(f->relays, f->relays_room, sizeof(struct relay *));
+    }
+    f->relays[f->relays_n++] = relay_new(f, topic, target_topic, partition, start);
+}
+
+static void add_counts(struct flow_counts *to, const struct flow_counts *c)
+{
+    to->records += c->records;
+    to->bytes += c->bytes;
+    to->relayed_batches += c->relayed_batches;
+    to->decoded_batches += c->decoded_batches;
+    to->dropped_batches += c->dropped_batches;
+    to->retries += c->retries;
+    to->skipped_records += c->skipped_records;
+}
+
+void flow_release(struct flow *f, struct str topic, int32_t partition)
+{
+    size_t at = find_relay(f, topic, partition);
+
+    loop_check(f->loop);
+    if (at == f->relays_n)
+        return;
+    flow_store_relay(f, f->relays[at]);
+    add_counts(&f->gone, &f->relays[at]->counts);
+    relay_free(&f->relays[at]);
+    f->relays[at] = f->relays[--f->relays_n];
+}
+
+void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, const char *cause)
+{
+    char name[400];
+    struct view_loss *loss;
+
+    if (to < from)
+        return;
+    relay_name(r, name, sizeof(name));
+    log_event(EV_LOSS, kv_c("relay", name), kv_int("from_offset", from), kv_int("to_offset", to),
+              kv_c("cause", cause));
+    if (f->losses_n == (int32_t)COUNT(f->losses))
+        return; /* the log has all of them */
+    loss = &f->losses[f->losses_n++];
+    *loss = (struct view_loss){ .flow = f->config->name,
+                                .topic = arena_str(&f->loss_names, relay_topic(r)),
+                                .cause = arena_str(&f->loss_names, str_c(cause)),
+                                .partition = relay_partition(r),
+                                .from_offset = from,
+                                .to_offset = to,
+                                .time_ms = loop_wall_ms(f->loop) };
+}
+
+/* Draining: 0 no, 1 relays finish, 2 positions go out, 3 told. */
+static void drain_step(struct flow *f)
+{
+    if (f->drain_stage == 1) {
+        for (size_t i = 0; i < f->relays_n; i++)
+            if (!relay_is_idle(f->relays[i]))
+                return;
+        flow_store_all(f);
+        f->drain_stage = 2;
+    }
+    if (f->drain_stage == 2 && flow_store_is_done(f)) {
+        f->drain_stage = 3;
+        timer_cancel(f->loop, &f->drain_limit);
+        f->drain_done(f->drain_arg, true);
+    }
+}
+
+static void on_drain_check(struct task *t)
+{
+    drain_step(container_of(t, struct flow, drain_check));
+}
+
+/* The limit comes in two halves: what is acknowledged by the first is stored until the second. */
+static void on_drain_limit(struct timer *t)
+{
+    struct flow *f = container_of(t, struct flow, drain_limit);
+
+    if (f->drain_stage == 1) {
+        flow_store_all(f);
+        f->drain_stage = 2;
+        timer_set_ms(f->loop, &f->drain_limit, 1000);
+        task_wake(f->loop, &f->drain_check);
+        return;
+    }
+    f->drain_stage = 3;
+    f->drain_done(f->drain_arg, false);
+}
+
+void flow_drain_wake(struct flow *f)
+{
+    if (f->draining)
+        task_wake(f->loop, &f->drain_check);
+}
+
+void flow_drain(struct flow *f, int64_t limit_ms, void (*done)(void *arg, bool stored), void *arg)
+{
+    loop_check(f->loop);
+    must(!f->draining);
+    f->draining = true;
+    f->drain_stage = 1;
+    f->drain_done = done;
+    f->drain_arg = arg;
+    task_init(&f->drain_check, on_drain_check);
+    timer_init(&f->drain_limit, on_drain_limit);
+    timer_set_ms(f->loop, &f->drain_limit, MAX(limit_ms - 1000, 1));
+    for (size_t i = 0; i < f->relays_n; i++)
+        relay_drain(f->relays[i]);
+    task_wake(f->loop, &f->drain_check);
+}
+
+struct flow_report *flow_report(struct flow *f)
+{
+    struct flow_report *rep = mem_new(sizeof(*rep));
+
+    loop_check(f->loop);
+    arena_init(&rep->arena, 1024 * (size_t)MiB);
+    rep->partitions = arena_array(&rep->arena, f->relays_n, sizeof(*rep->partitions));
+    rep->counts = f->gone;
+    for (size_t i = 0; i < f->relays_n; i++) {
+        struct view_partition *v = &rep->partitions[rep->partitions_n++];
+
+        relay_view(f->relays[i], v);
+        v->topic = arena_str(&rep->arena, v->topic);
+        v->target_topic = arena_str(&rep->arena, v->target_topic);
+        add_counts(&rep->counts, &f->relays[i]->counts);
+    }
+    rep->losses = arena_array(&rep->arena, (size_t)f->losses_n, sizeof(*rep->losses));
+    for (int32_t i = 0; i < f->losses_n; i++) {
+        rep->losses[i] = f->losses[i];
+        rep->losses[i].topic = arena_str(&rep->arena, f->losses[i].topic);
+        rep->losses[i].cause = arena_str(&rep->arena, f->losses[i].cause);
+    }
+    rep->losses_n = f->losses_n;
+    rep->positions_stored_ms = f->positions_stored_ms;
+    rep->fault = *flow_store_fault(f);
+    rep->pool_used = pool_used(f->pool);
+    rep->pool_peak = pool_peak(f->pool);
+    rep->pool_max = pool_max(f->pool);
+    return rep;
+}
+
+void flow_report_free(struct flow_report **r)
+{
+    if (!*r)
+        return;
+    arena_fini(&(*r)->arena);
+    mem_free(*r);
+    *r = NULL;
+}

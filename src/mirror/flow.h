@@ -1,0 +1,63 @@
+/* flow.h -- one flow's data plane on one worker: its clusters, its relays, its positions.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A flow S->T has one struct flow on each worker; the partitions are spread over them. The director
+ * (director.h, control thread) decides which partitions a worker carries; it talks to flows through
+ * messages (flow_port.h). Everything here runs on the worker's thread.
+ */
+#ifndef MIRROR_FLOW_H
+#define MIRROR_FLOW_H
+
+#include "base/pool.h"
+#include "loop/loop.h"
+#include "mirror/flow_config.h"
+#include "mirror/relay.h"
+#include "mirror/view.h"
+
+struct flow;
+
+/* What the control side found out before data may move. Strings are copied. */
+struct flow_identity {
+    int64_t producer_id;     /* -1: at-least-once, batches carry none */
+    struct str state_topic;  /* mm2-heliostat.<S>.internal */
+    struct str positions_topic;
+    struct str connector;    /* first member of position keys */
+};
+
+struct flow_counts {
+    uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries;
+    uint64_t skipped_records;
+};
+
+/* config and pool must outlive it. */
+struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_config *config,
+                      const struct flow_identity *id);
+
+/* Everything stops at once. Call flow_drain before for a clean end. */
+void flow_free(struct flow **f);
+
+void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32_t partition,
+                const struct relay_start *start);
+void flow_release(struct flow *f, struct str topic, int32_t partition);
+
+/* Stops fetching, waits for acknowledgements, stores positions, then calls done once from the loop; after
+ * limit_ms at the latest, with stored = false when something could not be stored. */
+void flow_drain(struct flow *f, int64_t limit_ms, void (*done)(void *arg, bool stored), void *arg);
+
+/* A report for the view: an array of partitions in the arena, and totals. */
+struct flow_report {
+    struct arena arena;
+    struct view_partition *partitions;
+    int32_t partitions_n;
+    struct flow_counts counts;
+    struct view_loss *losses; /* all known so far, oldest first, bounded */
+    int32_t losses_n;
+    int64_t positions_stored_ms;
+    struct fault fault; /* of positions or state topic; code "" when none */
+    uint64_t pool_used, pool_peak, pool_max;
+};
+/* The caller owns the report: flow_report_free. */
+struct flow_report *flow_report(struct flow *f);
+void flow_report_free(struct flow_report **r);
+
+#endif

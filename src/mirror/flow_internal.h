@@ -1,0 +1,132 @@
+/* flow_internal.h -- what flow.c and relay*.c share; nobody else includes it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MIRROR_FLOW_INTERNAL_H
+#define MIRROR_FLOW_INTERNAL_H
+
+#include "kafka/asker.h"
+#include "kafka/fetcher.h"
+#include "kafka/producer.h"
+#include "kafka/topic_writer.h"
+#include "loop/backoff.h"
+#include "mirror/flow.h"
+
+struct flow {
+    struct loop *loop;
+    struct pool *pool;
+    const struct flow_config *config;
+    int64_t producer_id;
+    struct str connector;
+    struct arena names; /* what the identity pointed to */
+    struct cluster *source, *target;
+    struct fetcher *fetcher;
+    struct producer *producer;
+    struct asker *ask_source, *ask_target;
+    struct topic_writer *positions, *state;
+    struct record_path *record_path; /* made at the first batch that needs it */
+    struct cluster_listener source_changed, target_changed;
+    struct relay **relays;
+    size_t relays_n, relays_room;
+    struct timer tick, flush_state, flush_positions;
+    struct list_node dirty;   /* relays whose pair changed since it was last put */
+    struct list_node waiting; /* relays that wait for a topic, a leader or a retry */
+    struct list_node storing; /* relays that wait until their first pair is acknowledged */
+    struct flow_counts gone;  /* counts of relays that are no more */
+    struct view_loss losses[64];
+    int32_t losses_n;
+    struct arena loss_names;
+    int64_t positions_stored_ms;
+
+    bool draining;
+    struct timer drain_limit;
+    struct task drain_check;
+    int drain_stage;
+    void (*drain_done)(void *arg, bool stored);
+    void *drain_arg;
+};
+
+enum relay_state {
+    RELAY_IDLE,
+    RELAY_WAITING,     /* for its topics and leaders, or after a failure */
+    RELAY_ASKING,      /* where both ends stand */
+    RELAY_REGISTERING, /* its first pair is on the way to the state topic */
+    RELAY_COPYING,
+    RELAY_HALTED,
+    RELAY_DRAINING,
+};
+
+/* Steps of RELAY_ASKING, in order. */
+enum relay_question { ASKING_END, ASKING_PRODUCER, ASKING_LOG_END, ASKING_END_AGAIN, ASKING_SOURCE };
+
+struct relay {
+    struct flow *flow;
+    struct str topic, target_topic;
+    int32_t partition;
+    enum relay_state state;
+    struct task step;
+    struct list_node dirty_node, waiting_node, storing_node;
+    struct topic_meta *source_meta, *target_meta;
+    struct fetch_part fetch;
+    struct produce_part produce;
+    struct fault fault;
+    struct backoff backoff;
+    int64_t not_before_ms;
+
+    /* Where it stands. */
+    struct pair pair;       /* acknowledged */
+    int64_t walked;         /* next source offset to look at */
+    int64_t next_sequence;  /* of the next batch to send, not reduced yet by what is in flight */
+    int64_t skip;           /* records from `walked` on that are in the target already */
+    int64_t jump;           /* a stored position beyond which another writer has copied; -1 none */
+    bool has_pair, from_earliest, dirty, position_changed, registered;
+    uint64_t state_ticket;
+    uint32_t order_refusals; /* in a row, without an ack between */
+
+    /* Questions. */
+    enum relay_question question;
+    struct ask ask;
+    int64_t target_end, target_log_end;
+    bool producer_found;
+    int32_t last_sequence;
+    int16_t last_epoch_seen;
+    int64_t out_of_range; /* the offset that was refused; -1: none */
+    int64_t source_earliest;
+
+    /* What is seen. */
+    int64_t high_watermark, last_stable, log_start;
+    int64_t acked_timestamp_ms;
+    struct flow_counts counts;
+    uint64_t empty_answers;
+    bool resting; /* fetched enough for now */
+};
+
+#define RELAY_QUEUE_BYTES (2 * MiB) /* a partition with more than this on its way is not fetched */
+
+/* relay_data.c */
+void relay_on_fetched(struct fetch_part *p, const struct fetched *f);
+void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct produced *r);
+void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message);
+void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e,
+                      const char *text);
+
+/* relay_ask.c */
+void relay_ask_start(struct relay *r);
+void relay_jump(struct relay *r);
+
+/* relay.c */
+void relay_goto(struct relay *r, enum relay_state to);
+void relay_wake(struct relay *r);
+void relay_begin(struct relay *r); /* everything is known and stored: copy */
+void relay_fail(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void relay_halt(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void relay_well(struct relay *r);
+/* Takes back what is on its way and finds out anew where both ends stand. */
+void relay_restart(struct relay *r);
+void relay_mark_dirty(struct relay *r);
+void relay_name(const struct relay *r, char *text, size_t room);
+
+/* flow.c */
+void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, const char *cause);
+void flow_drain_wake(struct flow *f);
+
+#endif

@@ -1,0 +1,153 @@
+/* flow_store.c -- positions in MirrorMaker's topic, pairs in ours.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A pair always goes out before the position that it covers, so a position that is ahead of the pair means that
+ * somebody else wrote it (relay_ask.c, relay_jump).
+ */
+#include "mirror/flow_store.h"
+
+#include "base/log.h"
+#include "mirror/formats.h"
+
+static void put_pair(struct flow *f, const struct relay *r, const struct pair *p)
+{
+    struct buf key, value;
+
+    buf_init(&key, 64 * KiB);
+    buf_init(&value, 64 * KiB);
+    state_format_pair_key(&key, relay_topic(r), relay_partition(r));
+    state_format_pair(&value, p);
+    topic_writer_put(f->state, -1, buf_str(&key), buf_str(&value), -1);
+    buf_fini(&key);
+    buf_fini(&value);
+}
+
+static void put_position(struct flow *f, const struct relay *r, const struct pair *p)
+{
+    struct position_key k = { .connector = f->connector, .cluster = f->config->source_alias,
+                              .topic = relay_topic(r), .partition = relay_partition(r) };
+    struct buf key, value;
+
+    buf_init(&key, 64 * KiB);
+    buf_init(&value, 64);
+    formats_position_key(&k, &key);
+    formats_position_value(p->source - 1, &value);
+    topic_writer_put(f->positions, -1, buf_str(&key), buf_str(&value), -1);
+    buf_fini(&key);
+    buf_fini(&value);
+}
+
+/* The pair of every relay that moved; a relay stays on the list until its position has gone out too. */
+static void put_pairs(struct flow *f)
+{
+    struct list_node *n;
+
+    LIST_EACH(n, &f->dirty) {
+        struct relay *r = container_of(n, struct relay, dirty_node);
+        struct pair p;
+
+        if (relay_take_position(r, &p))
+            put_pair(f, r, &p);
+    }
+}
+
+void flow_store_relay(struct flow *f, struct relay *r)
+{
+    struct pair p;
+
+    if (!list_is_linked(&r->dirty_node))
+        return;
+    if (relay_take_position(r, &p))
+        put_pair(f, r, &p);
+    if (r->registered && p.source > 0)
+        put_position(f, r, &p);
+    list_remove(&r->dirty_node);
+}
+
+void flow_store_all(struct flow *f)
+{
+    struct list_node *n;
+
+    while ((n = list_first(&f->dirty)))
+        flow_store_relay(f, container_of(n, struct relay, dirty_node));
+}
+
+static void on_pairs_due(struct timer *t)
+{
+    struct flow *f = container_of(t, struct flow, flush_state);
+
+    put_pairs(f);
+    timer_set_ms(f->loop, t, STORE_PAIR_MS);
+}
+
+static void on_positions_due(struct timer *t)
+{
+    struct flow *f = container_of(t, struct flow, flush_positions);
+
+    flow_store_all(f);
+    timer_set_ms(f->loop, t, f->config->offset_flush_interval_ms);
+}
+
+static void on_positions_idle(void *arg)
+{
+    struct flow *f = arg;
+
+    f->positions_stored_ms = loop_wall_ms(f->loop);
+    flow_drain_wake(f);
+}
+
+static void on_state_idle(void *arg)
+{
+    struct flow *f = arg;
+    struct list_node *n;
+
+    LIST_EACH(n, &f->storing)
+        relay_wake(container_of(n, struct relay, storing_node));
+    flow_drain_wake(f);
+}
+
+static void on_fault(void *arg, const struct fault *fault)
+{
+    struct flow *f = arg;
+
+    if (fault_is_set(fault))
+        log_event(EV_POSITIONS_FAULT, kv_str("flow", f->config->name), kv_c("code", fault->code),
+                  kv_c("text", fault->text));
+}
+
+void flow_store_start(struct flow *f, const struct flow_identity *id)
+{
+    struct topic_writer_ops positions = { .on_idle = on_positions_idle, .on_fault = on_fault, .arg = f };
+    struct topic_writer_ops state = { .on_idle = on_state_idle, .on_fault = on_fault, .arg = f };
+
+    f->positions = topic_writer_new(f->target, id->positions_topic, &positions);
+    f->state = topic_writer_new(f->target, id->state_topic, &state);
+    timer_init(&f->flush_state, on_pairs_due);
+    timer_init(&f->flush_positions, on_positions_due);
+    timer_set_ms(f->loop, &f->flush_state, STORE_PAIR_MS);
+    timer_set_ms(f->loop, &f->flush_positions, f->config->offset_flush_interval_ms);
+}
+
+void flow_store_stop(struct flow *f)
+{
+    timer_cancel(f->loop, &f->flush_state);
+    timer_cancel(f->loop, &f->flush_positions);
+    if (f->draining) {
+        timer_cancel(f->loop, &f->drain_limit);
+        task_cancel(&f->drain_check);
+    }
+    topic_writer_free(&f->positions);
+    topic_writer_free(&f->state);
+}
+
+bool flow_store_is_done(const struct flow *f)
+{
+    return topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state);
+}
+
+const struct fault *flow_store_fault(const struct flow *f)
+{
+    const struct fault *state = topic_writer_fault(f->state);
+
+    return fault_is_set(state) ? state : topic_writer_fault(f->positions);
+}

@@ -1,0 +1,133 @@
+/* position.c -- the state topic's records as JSON, both ways.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mirror/position.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+/* s as a JSON string with its quotes. */
+static void put_json(struct buf *out, struct str s)
+{
+    json_t *j = json_stringn(s.p ? s.p : "", s.n); /* NULL when not UTF-8, which no topic name is */
+    size_t n = j ? json_dumpb(j, NULL, 0, JSON_ENCODE_ANY) : 0;
+    char *p = buf_grow(out, n);
+
+    if (p && n)
+        json_dumpb(j, p, n, JSON_ENCODE_ANY);
+    json_decref(j);
+    if (!n)
+        buf_put_str(out, STR("\"\""));
+}
+
+void state_format_pair_key(struct buf *out, struct str topic, int32_t partition)
+{
+    buf_put_str(out, STR("{\"kind\":\"pair\",\"topic\":"));
+    put_json(out, topic);
+    buf_fmt(out, ",\"partition\":%" PRId32 "}", partition);
+}
+
+void state_format_pair(struct buf *out, const struct pair *p)
+{
+    buf_fmt(out,
+            "{\"source\":%" PRId64 ",\"target\":%" PRId64 ",\"sequence\":%" PRId64
+            ",\"producer_id\":%" PRId64 ",\"epoch\":%d,\"leader_epoch\":%" PRId32 "}",
+            p->source, p->target, p->sequence, p->producer_id, p->epoch, p->leader_epoch);
+}
+
+void state_format_producer_key(struct buf *out, struct str origin)
+{
+    buf_put_str(out, STR("{\"kind\":\"producer\",\"origin\":"));
+    put_json(out, origin);
+    buf_put_char(out, '}');
+}
+
+void state_format_producer(struct buf *out, int64_t producer_id, struct str cluster_id)
+{
+    buf_fmt(out, "{\"producer_id\":%" PRId64 ",\"cluster_id\":", producer_id);
+    put_json(out, cluster_id);
+    buf_put_char(out, '}');
+}
+
+static bool get_int(const json_t *o, const char *name, int64_t least, int64_t most, int64_t *out)
+{
+    const json_t *j = json_object_get(o, name);
+
+    if (!json_is_integer(j) || json_integer_value(j) < least || json_integer_value(j) > most)
+        return false;
+    *out = json_integer_value(j);
+    return true;
+}
+
+static bool get_str(const json_t *o, const char *name, struct arena *a, struct str *out)
+{
+    const json_t *j = json_object_get(o, name);
+
+    if (!json_is_string(j))
+        return false;
+    *out = arena_str(a, str_of(json_string_value(j), json_string_length(j)));
+    return true;
+}
+
+static bool parse_pair(const json_t *v, struct pair *p)
+{
+    int64_t epoch, leader_epoch = -1;
+
+    if (!get_int(v, "source", 0, INT64_MAX, &p->source) ||
+        !get_int(v, "target", 0, INT64_MAX, &p->target) ||
+        !get_int(v, "sequence", 0, SEQUENCE_MOD - 1, &p->sequence) ||
+        !get_int(v, "producer_id", -1, INT64_MAX, &p->producer_id) ||
+        !get_int(v, "epoch", 0, INT16_MAX, &epoch))
+        return false;
+    (void)get_int(v, "leader_epoch", -1, INT32_MAX, &leader_epoch);
+    p->epoch = (int16_t)epoch;
+    p->leader_epoch = (int32_t)leader_epoch;
+    return true;
+}
+
+static enum err parse_members(const json_t *k, const json_t *v, struct arena *a,
+                              struct state_record *r)
+{
+    struct str kind;
+    int64_t partition;
+
+    if (!get_str(k, "kind", a, &kind))
+        return E_MALFORMED;
+    if (str_eq(kind, STR("pair"))) {
+        r->kind = STATE_PAIR;
+        if (!get_str(k, "topic", a, &r->topic) ||
+            !get_int(k, "partition", 0, INT32_MAX, &partition))
+            return E_MALFORMED;
+        r->partition = (int32_t)partition;
+        return r->removed || parse_pair(v, &r->pair) ? E_OK : E_MALFORMED;
+    }
+    if (str_eq(kind, STR("producer"))) {
+        r->kind = STATE_PRODUCER;
+        if (!get_str(k, "origin", a, &r->origin))
+            return E_MALFORMED;
+        if (r->removed)
+            return E_OK;
+        return get_int(v, "producer_id", 0, INT64_MAX, &r->producer_id) &&
+                       get_str(v, "cluster_id", a, &r->cluster_id)
+                   ? E_OK
+                   : E_MALFORMED;
+    }
+    r->kind = STATE_OTHER;
+    return E_OK;
+}
+
+enum err state_parse(struct str key, struct str value, struct arena *a, struct state_record *out)
+{
+    struct state_record r = { .kind = STATE_OTHER, .removed = str_is_null(value) };
+    json_t *k = key.p ? json_loadb(key.p, key.n, 0, NULL) : NULL;
+    json_t *v = value.p ? json_loadb(value.p, value.n, 0, NULL) : NULL;
+    enum err e = E_MALFORMED;
+
+    if (json_is_object(k) && (r.removed || json_is_object(v)))
+        e = parse_members(k, v, a, &r);
+    json_decref(k);
+    json_decref(v);
+    if (!e)
+        *out = r;
+    return e;
+}

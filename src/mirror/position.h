@@ -1,0 +1,53 @@
+/* position.h -- where a partition stands: the pair of source and target that belong together.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The pair is the base of exactly once without transactions (architecture.md, "after a crash"): all records
+ * before `source` are in the target before `target`, and `sequence` records had then been written with the
+ * producer id at `epoch`. It is stored now and then in the state topic; the target's real end tells the rest.
+ * Plain values; any thread.
+ */
+#ifndef MIRROR_POSITION_H
+#define MIRROR_POSITION_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/codec.h"
+
+struct pair {
+    int64_t source;       /* next source offset */
+    int64_t target;       /* target offset after the last mirrored record */
+    int64_t sequence;     /* of the next record, 0 <= sequence < 2^31 */
+    int64_t producer_id;
+    int16_t epoch;
+    int32_t leader_epoch; /* source leader epoch of the last batch, -1 unknown */
+};
+
+#define SEQUENCE_MOD (INT64_C(1) << 31)
+
+/* What a stored record of the state topic says. */
+enum state_kind { STATE_PAIR, STATE_PRODUCER, STATE_OTHER };
+struct state_record {
+    enum state_kind kind;
+    struct str topic; /* points into the caller's arena */
+    int32_t partition;
+    struct pair pair;
+    bool removed;          /* a tombstone */
+    struct str origin;     /* STATE_PRODUCER */
+    struct str cluster_id; /* of the target, when the id was taken */
+    int64_t producer_id;
+};
+
+/* Keys and values of the state topic, one JSON object each, so that people can read them:
+ *   {"kind":"pair","topic":"t","partition":0}
+ *   {"source":10,"target":10,"sequence":10,"producer_id":7,"epoch":0,"leader_epoch":3}
+ *   {"kind":"producer","origin":"A"}        {"producer_id":7,"cluster_id":"..."} */
+void state_format_pair_key(struct buf *out, struct str topic, int32_t partition);
+void state_format_pair(struct buf *out, const struct pair *p);
+void state_format_producer_key(struct buf *out, struct str origin);
+void state_format_producer(struct buf *out, int64_t producer_id, struct str cluster_id);
+
+/* E_MALFORMED for what is not ours; unknown members are ignored. value null: removed. */
+enum err state_parse(struct str key, struct str value, struct arena *a,
+                     struct state_record *out) WARN_UNUSED;
+
+#endif

@@ -1,0 +1,337 @@
+/* relay_ask.c -- finds out where a partition stands at both ends before anything is copied.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The target is asked in four questions to one leader (kafka-relay-rules 5.5): its end, what it remembers of
+ * our producer id, its end beyond the high watermark, and its end once more. Followers answer the middle two
+ * with old state and no error; the outer two prove that a leader of one epoch gave them. From the pair (S, T, N)
+ * and these answers follows how many records from S on are in the target already: they are skipped, nothing is
+ * guessed. The source is asked only for a first start or after its log moved away from under us.
+ */
+#include "base/log.h"
+#include "mirror/flow_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void ask_next(struct relay *r, enum relay_question q);
+
+/* The text of an answer that is no use; false when it is good. */
+static bool is_refused(struct relay *r)
+{
+    const struct ask *a = &r->ask;
+    enum kerr_class class;
+
+    if (a->error) {
+        relay_fail(r, err_name(a->error), "%s", a->text[0] ? a->text : err_text(a->error));
+        return true;
+    }
+    if (!a->kerr)
+        return false;
+    class = kerr_class(a->kind == ASK_OFFSET ? API_LIST_OFFSETS : API_DESCRIBE_PRODUCERS, a->kerr);
+    cluster_refresh(r->flow->source);
+    cluster_refresh(r->flow->target);
+    if (class == K_DENIED)
+        relay_halt(r, kerr_name(a->kerr),
+                   "topic %.*s: %s; grant Describe and Read at the source, Describe and Write at the "
+                   "target, to the principal of this connection",
+                   STR_ARG(a->topic->name), kerr_text(a->kerr));
+    else
+        relay_fail(r, kerr_name(a->kerr), "topic %.*s: %s", STR_ARG(a->topic->name),
+                   kerr_text(a->kerr));
+    return true;
+}
+
+/* Our producer id at the target is no more than a help: without it the log end must do. */
+static void take_producer(struct relay *r)
+{
+    const struct ask *a = &r->ask;
+
+    r->producer_found = !a->error && !a->kerr && a->found && a->last_sequence >= 0;
+    r->last_sequence = a->last_sequence;
+    r->last_epoch_seen = a->producer_epoch;
+}
+
+static bool producer_is_usable(const struct ask *a)
+{
+    if (a->error)
+        return a->error == E_VERSION;
+    return !a->kerr || kerr_class(API_DESCRIBE_PRODUCERS, a->kerr) == K_DENIED;
+}
+
+/* Another offset of the source than the pair says, from here on; the pair must be stored first. */
+static void move_source(struct relay *r, int64_t offset)
+{
+    r->pair.source = offset;
+    r->pair.leader_epoch = -1;
+    r->registered = false;
+}
+
+/* The target holds fewer records than were acknowledged (an unclean election, or a copy of the topic made
+ * anew): go back by as many. Exact where the source has no holes in that stretch. */
+static void go_back(struct relay *r, int64_t records)
+{
+    char name[400], text[200];
+
+    records = MIN(records, r->pair.source);
+    snprintf(text, sizeof(text),
+             "the target lost %" PRId64 " acknowledged records; copying again from source offset %" PRId64,
+             records, r->pair.source - records);
+    relay_name(r, name, sizeof(name));
+    log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
+    move_source(r, r->pair.source - records);
+    r->pair.target = MAX(r->target_log_end, 0);
+    r->pair.sequence = ((r->pair.sequence - records) % SEQUENCE_MOD + SEQUENCE_MOD) % SEQUENCE_MOD;
+}
+
+/* How many records from the pair on are in the target already. */
+static void count_skip(struct relay *r)
+{
+    int64_t beyond = r->target_log_end - r->pair.target;
+    int64_t since;
+
+    r->skip = 0;
+    if (r->flow->producer_id < 0)
+        return; /* at-least-once: copy again from the pair */
+    if (r->producer_found && r->last_epoch_seen == r->pair.epoch) {
+        since = (r->last_sequence + INT64_C(1) - r->pair.sequence + SEQUENCE_MOD) % SEQUENCE_MOD;
+        if (since < SEQUENCE_MOD / 2)
+            r->skip = since;
+        else
+            go_back(r, SEQUENCE_MOD - since);
+    } else if (r->producer_found) {
+        return; /* an epoch of before: nothing has been written in ours */
+    } else if (beyond >= 0) {
+        r->skip = beyond;
+    } else {
+        go_back(r, -beyond);
+    }
+}
+
+static void first_pair(struct relay *r, int64_t source)
+{
+    r->pair = (struct pair){ .source = source, .target = MAX(r->target_log_end, 0),
+                             .producer_id = r->flow->producer_id, .leader_epoch = -1 };
+    if (r->producer_found) { /* the state topic was lost: the chain goes on where the broker has it */
+        r->pair.epoch = r->last_epoch_seen;
+        r->pair.sequence = (r->last_sequence + INT64_C(1)) % SEQUENCE_MOD;
+    }
+    r->has_pair = true;
+    r->registered = false;
+}
+
+/* A refused sequence that asking does not explain: a new epoch, counted from 0, after the pair that says so. */
+static void new_epoch(struct relay *r)
+{
+    char name[400];
+
+    if (r->pair.epoch == INT16_MAX)
+        return;
+    r->pair.epoch++;
+    r->pair.sequence = 0;
+    r->pair.target = r->target_log_end;
+    r->skip = 0;
+    r->registered = false;
+    r->order_refusals = 0;
+    relay_name(r, name, sizeof(name));
+    log_event(EV_SEQUENCE, kv_c("relay", name),
+              kv_c("text", "the sequence stays refused; the chain begins anew with the next epoch"));
+}
+
+/* Nothing is written before a pair that it can be counted from is stored (I-4). */
+static void store_pair(struct relay *r)
+{
+    struct buf key, value;
+
+    buf_init(&key, 64 * KiB);
+    buf_init(&value, 64 * KiB);
+    state_format_pair_key(&key, r->topic, r->partition);
+    state_format_pair(&value, &r->pair);
+    r->state_ticket = topic_writer_put(r->flow->state, -1, buf_str(&key), buf_str(&value), -1);
+    buf_fini(&key);
+    buf_fini(&value);
+    relay_goto(r, RELAY_REGISTERING);
+    relay_wake(r);
+}
+
+/* Somebody else (MirrorMaker, after us) has copied up to r->jump: go on there. */
+void relay_jump(struct relay *r)
+{
+    char name[400];
+
+    relay_name(r, name, sizeof(name));
+    log_event(EV_SEQUENCE, kv_c("relay", name),
+              kv_c("text", "the stored position is beyond ours: another mirror has copied since"));
+    move_source(r, r->jump);
+    r->pair.target = r->target_log_end;
+    r->jump = -1;
+}
+
+static void conclude(struct relay *r)
+{
+    struct flow *f = r->flow;
+
+    if (r->producer_found && r->has_pair && r->last_epoch_seen > r->pair.epoch) {
+        relay_halt(r, kerr_name(KERR_INVALID_PRODUCER_EPOCH),
+                   "another process writes to %.*s-%d with epoch %d of our producer id, ours is %d; "
+                   "stop one of the two",
+                   STR_ARG(r->target_topic), r->partition, r->last_epoch_seen, r->pair.epoch);
+        return;
+    }
+    if (r->pair.producer_id != f->producer_id) { /* the id was replaced: its chain is another one */
+        r->pair.producer_id = f->producer_id;
+        first_pair(r, r->pair.source);
+    }
+    count_skip(r);
+    if (r->order_refusals >= 3)
+        new_epoch(r);
+    if (r->skip == 0 && r->jump > r->pair.source)
+        relay_jump(r);
+    r->walked = r->pair.source;
+    r->next_sequence = (r->pair.sequence + r->skip) % SEQUENCE_MOD;
+    if (r->registered)
+        relay_begin(r);
+    else
+        store_pair(r);
+}
+
+/* The log moved away from under us: its bounds are known now. */
+static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
+{
+    const struct client_config *c = &r->flow->config->source;
+    int64_t lost = r->out_of_range;
+    int64_t to = c->reset == CLIENT_RESET_LATEST ? latest : earliest;
+
+    r->out_of_range = -1;
+    if (lost > latest) { /* the source was cut: what it lost is in the target already */
+        char name[400], text[160];
+
+        snprintf(text, sizeof(text), "the source log ends at %" PRId64 ", before position %" PRId64
+                 "; going on at its end", latest, lost);
+        relay_name(r, name, sizeof(name));
+        log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
+        move_source(r, latest);
+    } else if (c->reset == CLIENT_RESET_NONE) {
+        relay_halt(r, kerr_name(KERR_OFFSET_OUT_OF_RANGE),
+                   "source offset %" PRId64 " is gone (the log begins at %" PRId64
+                   ") and auto.offset.reset is none; set it to earliest to go on with what is left",
+                   lost, earliest);
+        r->out_of_range = lost;
+        return;
+    } else if (lost < earliest) {
+        flow_note_loss(r->flow, r, lost, to - 1, "retention overtook the mirror");
+        move_source(r, to);
+    }
+    conclude(r);
+}
+
+static void take_source(struct relay *r)
+{
+    const struct ask *a = &r->ask;
+
+    if (r->out_of_range >= 0 && a->timestamp == ASK_EARLIEST) {
+        r->source_earliest = a->offset;
+        r->ask.timestamp = ASK_LATEST;
+        asker_put(r->flow->ask_source, &r->ask);
+        return;
+    }
+    if (r->out_of_range >= 0) {
+        leave_gap(r, r->source_earliest, a->offset);
+        return;
+    }
+    if (a->offset < 0) { /* no record is as young as asked for: begin at the end */
+        r->ask.timestamp = ASK_LATEST;
+        asker_put(r->flow->ask_source, &r->ask);
+        return;
+    }
+    first_pair(r, a->offset);
+    conclude(r);
+}
+
+static int64_t reset_timestamp(const struct relay *r)
+{
+    const struct client_config *c = &r->flow->config->source;
+
+    if (r->from_earliest || r->out_of_range >= 0)
+        return ASK_EARLIEST;
+    switch (c->reset) {
+    case CLIENT_RESET_LATEST:
+        return ASK_LATEST;
+    case CLIENT_RESET_BY_DURATION:
+        return loop_wall_ms(r->flow->loop) - c->reset_back_ms;
+    default:
+        return ASK_EARLIEST;
+    }
+}
+
+static void ask_source(struct relay *r)
+{
+    if (r->has_pair && r->out_of_range < 0) {
+        conclude(r);
+        return;
+    }
+    if (!r->has_pair && r->pair.source >= 0) { /* a position of MirrorMaker's */
+        first_pair(r, r->pair.source);
+        conclude(r);
+        return;
+    }
+    if (!r->has_pair && !r->from_earliest && r->flow->config->source.reset == CLIENT_RESET_NONE) {
+        relay_halt(r, "NO_OFFSET",
+                   "there is no stored position and auto.offset.reset is none; set it to earliest or latest");
+        return;
+    }
+    ask_next(r, ASKING_SOURCE);
+}
+
+static void on_answer(struct ask *a)
+{
+    struct relay *r = container_of(a, struct relay, ask);
+
+    if (r->question == ASKING_PRODUCER && producer_is_usable(a)) {
+        take_producer(r);
+        ask_next(r, ASKING_LOG_END);
+        return;
+    }
+    if (is_refused(r))
+        return;
+    switch (r->question) {
+    case ASKING_END:
+        r->target_end = a->offset;
+        r->producer_found = false;
+        ask_next(r, r->flow->producer_id >= 0 ? ASKING_PRODUCER : ASKING_LOG_END);
+        break;
+    case ASKING_PRODUCER:
+        break;
+    case ASKING_LOG_END:
+        r->target_log_end = MAX(a->offset, r->target_end);
+        ask_next(r, ASKING_END_AGAIN);
+        break;
+    case ASKING_END_AGAIN:
+        ask_source(r);
+        break;
+    case ASKING_SOURCE:
+        take_source(r);
+        break;
+    }
+}
+
+static void ask_next(struct relay *r, enum relay_question q)
+{
+    struct flow *f = r->flow;
+    struct ask *a = &r->ask;
+
+    r->question = q;
+    a->done = on_answer;
+    a->kind = q == ASKING_PRODUCER ? ASK_PRODUCER : ASK_OFFSET;
+    a->topic = q == ASKING_SOURCE ? r->source_meta : r->target_meta;
+    a->partition = r->partition;
+    a->timestamp = q == ASKING_SOURCE ? reset_timestamp(r) : ASK_LATEST;
+    a->replica_id = q == ASKING_LOG_END ? -2 : -1;
+    a->producer_id = f->producer_id;
+    asker_put(q == ASKING_SOURCE ? f->ask_source : f->ask_target, a);
+}
+
+void relay_ask_start(struct relay *r)
+{
+    r->order_refusals = MIN(r->order_refusals, 3);
+    ask_next(r, ASKING_END);
+}

@@ -1,0 +1,348 @@
+/* relay_data.c -- the data path of one partition: fetch answers in, batches out, acknowledgements back.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs in callbacks of fetcher and producer, which come from the loop and never from inside a call of ours.
+ */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "mirror/flow_internal.h"
+#include "mirror/record_path.h"
+#include "mirror/walk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Older than this, the target may forget our producer id at any moment (rules 2.6): half of a day. */
+#define CAREFUL_AGE_MS (12 * 3600 * INT64_C(1000))
+
+static struct walk_aborted aborted_get(const void *list, int32_t i)
+{
+    const struct fetch_aborted *a = list;
+
+    return (struct walk_aborted){ .producer_id = a[i].producer_id, .first_offset = a[i].first_offset };
+}
+
+static void note_refusal(struct relay *r, const struct fetched *f)
+{
+    const char *code = kerr_name(f->error);
+
+    switch (kerr_class(API_FETCH, f->error)) {
+    case K_RANGE:
+        r->out_of_range = f->fetch_offset;
+        relay_restart(r);
+        break;
+    case K_DENIED:
+        relay_halt(r, code, "the source refuses to let topic %.*s be read: grant Read on it to the principal "
+                   "of this connection", STR_ARG(r->topic));
+        break;
+    case K_GONE:
+        relay_fail(r, code, "the source does not know topic %.*s: %s", STR_ARG(r->topic),
+                   kerr_text(f->error));
+        break;
+    default:
+        relay_fail(r, code, "reading at offset %" PRId64 ": %s", f->fetch_offset, kerr_text(f->error));
+        break;
+    }
+}
+
+/* The source was cut back to diverging_end: what it lost is in the target already. */
+static void diverge(struct relay *r, const struct fetched *f)
+{
+    char name[400], text[200];
+
+    snprintf(text, sizeof(text),
+             "the source log was cut at %" PRId64 " (leader epoch %d), before position %" PRId64
+             "; records between were copied and are now lost at the source",
+             f->diverging_end, f->diverging_epoch, f->fetch_offset);
+    relay_name(r, name, sizeof(name));
+    log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
+    flow_note_loss(r->flow, r, f->diverging_end, f->fetch_offset - 1, "the source log was truncated");
+    r->pair.source = MIN(f->diverging_end, r->pair.source);
+    r->pair.leader_epoch = -1;
+    r->registered = false;
+    relay_restart(r);
+}
+
+static void send(struct relay *r, struct outgoing *o, const struct batch *b, int32_t count)
+{
+    r->produce.careful = r->flow->producer_id >= 0 &&
+                         (b->max_timestamp < 0 ||
+                          b->max_timestamp < loop_wall_ms(r->flow->loop) - CAREFUL_AGE_MS);
+    o->count = count;
+    o->leader_epoch = b->leader_epoch;
+    o->timestamp_ms = b->max_timestamp;
+    r->next_sequence = (r->next_sequence + count) % SEQUENCE_MOD;
+    producer_send(r->flow->producer, &r->produce, o);
+}
+
+static struct batch_stamp stamp_of(const struct relay *r)
+{
+    if (r->flow->producer_id < 0)
+        return (struct batch_stamp){ .producer_id = -1, .producer_epoch = -1, .base_sequence = -1 };
+    return (struct batch_stamp){ .producer_id = r->pair.producer_id, .producer_epoch = r->pair.epoch,
+                                 .base_sequence = (int32_t)r->next_sequence };
+}
+
+/* R1: a new header in front of the payload as it lies in the fetch block. */
+static void relay_batch(struct relay *r, const struct walk_step *s, struct block *block)
+{
+    struct outgoing *o = outgoing_new();
+    struct batch_stamp stamp = stamp_of(r);
+
+    batch_restamp(s->p, s->batch.size, &stamp, o->header);
+    o->payload = slice_of(block, s->p + BATCH_HEADER_SIZE, s->batch.size - BATCH_HEADER_SIZE);
+    o->source_base = s->batch.base_offset;
+    o->source_last = batch_last_offset(&s->batch);
+    send(r, o, &s->batch, s->batch.count);
+}
+
+/* Records of the batch that are in the target already, after a restart; the rest begins at *start. */
+static bool skip_batch(struct relay *r, const struct batch *b)
+{
+    if (r->skip < b->count)
+        return false;
+    r->skip -= b->count;
+    r->counts.skipped_records += (uint64_t)b->count;
+    r->pair.sequence = (r->pair.sequence + b->count) % SEQUENCE_MOD;
+    r->pair.target += b->count;
+    r->pair.source = batch_last_offset(b) + 1;
+    r->pair.leader_epoch = b->leader_epoch;
+    relay_mark_dirty(r);
+    return true;
+}
+
+/* What the record path gives back, one call per batch that it made. */
+struct decode_out {
+    struct relay *relay;
+    const struct batch *batch;
+};
+
+static void on_decoded(void *arg, const struct record_path_batch *made)
+{
+    struct decode_out *d = arg;
+    struct relay *r = d->relay;
+    struct outgoing *o = outgoing_new();
+
+    memcpy(o->header, made->header, BATCH_HEADER_SIZE);
+    o->owned = str_of(mem_copy_str(made->payload.p, made->payload.n), made->payload.n);
+    o->source_base = made->source_first;
+    o->source_last = made->source_last;
+    send(r, o, d->batch, made->count);
+}
+
+/* R2: the record path. `r->skip` records of it are in the target already. False: the partition stopped. */
+static bool decode_batch(struct relay *r, const struct walk_step *s, int64_t start)
+{
+    struct decode_out d = { .relay = r, .batch = &s->batch };
+    struct batch_stamp stamp = stamp_of(r);
+    struct record_path_options options = {
+        .start = start,
+        .skip_records = r->skip,
+        .keep_append_time = true,
+        .stamp = stamp,
+        .emit = on_decoded,
+        .arg = &d,
+    };
+    struct record_path_result result;
+    enum err e;
+
+    if (!r->flow->record_path)
+        r->flow->record_path = record_path_new();
+    e = record_path_run(r->flow->record_path, s->p, s->batch.size, &options, &result);
+    if (e == E_OK) {
+        r->skip -= result.skipped;
+        r->counts.skipped_records += (uint64_t)result.skipped;
+        r->pair.sequence = (r->pair.sequence + result.skipped) % SEQUENCE_MOD;
+        r->pair.target += result.skipped;
+        return true;
+    }
+    relay_halt(r, err_name(e), "the batch at source offset %" PRId64 " cannot be read: %s",
+               s->batch.base_offset, err_text(e));
+    return false;
+}
+
+/* One batch; false: the partition stopped or starts anew, and the walk ends. */
+static bool handle(struct relay *r, const struct walk_step *s, struct block *block)
+{
+    const struct batch *b = &s->batch;
+    bool decode = s->action == WALK_DECODE;
+
+    if (s->action == WALK_HALT) {
+        relay_halt(r, s->code, "at source offset %" PRId64 ": %s", b->base_offset, s->why);
+        return false;
+    }
+    if (s->action == WALK_RETRY) {
+        char name[400];
+
+        relay_name(r, name, sizeof(name));
+        log_event(EV_CHECK_CRC, kv_c("relay", name), kv_int("offset", r->walked));
+        relay_fail(r, s->code, "at source offset %" PRId64 ": %s; fetching it again", r->walked, s->why);
+        return false;
+    }
+    if (s->action == WALK_DROP) {
+        r->counts.dropped_batches++;
+    } else if (r->skip > 0 && !decode && skip_batch(r, b)) {
+        ;
+    } else if (decode || r->skip > 0) {
+        if (!decode_batch(r, s, r->walked))
+            return false;
+    } else {
+        relay_batch(r, s, block);
+    }
+    r->walked = MAX(r->walked, batch_last_offset(b) + 1);
+    r->fetch.last_epoch = b->leader_epoch;
+    if (r->skip == 0 && r->jump > r->walked && producer_pending(&r->produce) == 0) {
+        r->pair.source = r->walked;
+        relay_jump(r);
+        relay_restart(r);
+        return false;
+    }
+    return true;
+}
+
+/* Over offsets that hold nothing to copy the pair moves without an acknowledgement. */
+static void settle(struct relay *r)
+{
+    if (producer_pending(&r->produce) != 0 || r->pair.source >= r->walked)
+        return;
+    r->pair.source = r->walked;
+    r->pair.leader_epoch = r->fetch.last_epoch;
+    relay_mark_dirty(r);
+}
+
+static void walk_all(struct relay *r, const struct fetched *f)
+{
+    struct client_config const *c = &r->flow->config->source;
+    struct walk w = {
+        .bytes = str_of(f->records.p, f->records.n),
+        .start = r->walked,
+        .check_crcs = c->check_crcs,
+        .keep_append_time = true,
+        .aborted_list = f->aborted,
+        .aborted_n = c->isolation_level == CLIENT_READ_COMMITTED ? f->aborted_n : 0,
+        .aborted_get = aborted_get,
+    };
+    struct walk_step s;
+
+    while (walk_next(&w, &s))
+        if (!handle(r, &s, f->records.b))
+            return;
+    settle(r);
+    r->fetch.offset = r->walked;
+    if (producer_pending(&r->produce) < RELAY_QUEUE_BYTES)
+        fetcher_resume(r->flow->fetcher, &r->fetch, 0);
+    else
+        r->resting = true;
+}
+
+void relay_on_fetched(struct fetch_part *p, const struct fetched *f)
+{
+    struct relay *r = container_of(p, struct relay, fetch);
+
+    if (r->state != RELAY_COPYING)
+        return;
+    if (f->error) {
+        note_refusal(r, f);
+        return;
+    }
+    if (f->diverging) {
+        diverge(r, f);
+        return;
+    }
+    r->high_watermark = f->high_watermark >= 0 ? f->high_watermark : r->high_watermark;
+    r->last_stable = f->last_stable_offset >= 0 ? f->last_stable_offset : r->last_stable;
+    r->log_start = f->log_start_offset >= 0 ? f->log_start_offset : r->log_start;
+    if (producer_pending(&r->produce) == 0)
+        relay_well(r);
+    if (f->records.n)
+        walk_all(r, f);
+}
+
+void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct produced *a)
+{
+    struct relay *r = container_of(p, struct relay, produce);
+    uint64_t bytes = BATCH_HEADER_SIZE + (o->owned.p ? o->owned.n : o->payload.n);
+
+    r->pair.source = o->source_last + 1;
+    r->pair.target = (a->base_offset >= 0 ? a->base_offset : r->pair.target) + o->count;
+    r->pair.sequence = (r->pair.sequence + o->count) % SEQUENCE_MOD;
+    r->pair.leader_epoch = o->leader_epoch;
+    r->acked_timestamp_ms = o->timestamp_ms;
+    r->target_log_end = MAX(r->target_log_end, r->pair.target);
+    r->counts.records += (uint64_t)o->count;
+    r->counts.bytes += bytes;
+    if (o->owned.p)
+        r->counts.decoded_batches++;
+    else
+        r->counts.relayed_batches++;
+    r->counts.retries += o->tries > 1 ? o->tries - 1 : 0;
+    relay_well(r);
+    if (producer_pending(p) == 0 && r->state == RELAY_COPYING)
+        settle(r);
+    relay_mark_dirty(r);
+    relay_wake(r);
+}
+
+static void refuse_order(struct relay *r)
+{
+    char name[400];
+
+    r->order_refusals++;
+    relay_name(r, name, sizeof(name));
+    log_event(EV_SEQUENCE, kv_c("relay", name),
+              kv_c("text", "the target expects another sequence; asking where it stands"));
+    relay_fail(r, kerr_name(KERR_OUT_OF_ORDER_SEQUENCE_NUMBER),
+               "the target's record of our sequence differs; it is being reconciled");
+}
+
+void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message)
+{
+    struct relay *r = container_of(p, struct relay, produce);
+    size_t size = BATCH_HEADER_SIZE + (o->owned.p ? o->owned.n : o->payload.n);
+    const char *code = kerr_name(kerr);
+    int64_t at = o->source_base;
+
+    switch (kerr_class(API_PRODUCE, kerr)) {
+    case K_ORDER:
+        refuse_order(r);
+        break;
+    case K_UNSURE:
+        relay_restart(r);
+        break;
+    case K_SIZE:
+        relay_halt(r, code,
+                   "the batch of %zu bytes at source offset %" PRId64 " is larger than topic %.*s of the "
+                   "target takes; raise its max.message.bytes (and segment.bytes) to at least %zu",
+                   size, at, STR_ARG(r->target_topic), size);
+        break;
+    case K_DENIED:
+        relay_halt(r, code,
+                   "the target refuses records for topic %.*s: grant Write on it to the principal of this "
+                   "connection (User:ANONYMOUS where the listener does not authenticate)",
+                   STR_ARG(r->target_topic));
+        break;
+    case K_FENCED:
+        relay_halt(r, code, "another process writes with a later epoch of our producer id to %.*s-%d",
+                   STR_ARG(r->target_topic), r->partition);
+        break;
+    case K_GONE:
+        relay_fail(r, code, "the target does not know topic %.*s any more", STR_ARG(r->target_topic));
+        break;
+    default:
+        relay_halt(r, code, "the target refuses the batch at source offset %" PRId64 ": %s%s%.*s", at,
+                   kerr_text(kerr), message.n ? ": " : "", STR_ARG(message));
+        break;
+    }
+}
+
+void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e,
+                      const char *text)
+{
+    struct relay *r = container_of(p, struct relay, produce);
+
+    fault_set(&r->fault, loop_wall_ms(r->flow->loop), kerr ? kerr_name(kerr) : err_name(e),
+              "writing the batch at source offset %" PRId64 " to %.*s-%d is tried again: %s",
+              o->source_base, STR_ARG(r->target_topic), r->partition,
+              kerr ? kerr_text(kerr) : text);
+}
