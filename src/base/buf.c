@@ -39,6 +39,8 @@ static bool reserve(struct buf *b, size_t n)
     if (b->n + n + 1 <= b->room)
         return true;
     want = MAX(b->room * 2, 256);
+    if (want > b->max)
+        want = b->max + 1; /* no more than will ever be used */
     want = MAX(want, b->n + n + 1);
     b->p = mem_resize(b->p, want, 1);
     b->room = want;

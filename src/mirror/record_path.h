@@ -11,12 +11,15 @@
 
 #include "wire/batch.h"
 
+/* Most bytes that the records of one batch may have when unpacked. */
+#define RECORD_PATH_UNPACKED_MAX (128 * MiB)
+
 struct record_path;
 
 /* A run of records whose source and target offsets differ by a constant. */
 struct record_run {
-    int64_t source;  /* source offset of the first */
-    int32_t index;   /* of the first, among the records of the batch made */
+    int64_t source; /* source offset of the first */
+    int32_t index;  /* of the first, among the records of the batch made */
     int32_t count;
 };
 
@@ -26,7 +29,8 @@ struct record_path_batch {
     struct str payload;
     int32_t count;
     int64_t source_first; /* source offset of its first record */
-    int64_t source_last;  /* last source offset that it covers: of its last record, or of the end of the source
+    int64_t
+        source_last; /* last source offset that it covers: of its last record, or of the end of the source
                              batch for the last batch made (holes at the tail included) */
     const struct record_run *runs;
     int32_t runs_n;
@@ -36,10 +40,14 @@ struct record_path_options {
     int64_t start;         /* records with smaller source offsets are left out */
     int64_t skip_records;  /* and then that many more (they are in the target already) */
     bool keep_append_time; /* LogAppendTime: every record gets the batch's max timestamp */
-    size_t size_max;       /* split on record borders above this many bytes (whole batch); 0: never */
-    struct batch_stamp stamp; /* of the first batch made; later ones go on with base_sequence + count (mod 2^31);
+    size_t
+        size_max; /* split on record borders above this many bytes (whole batch); 0: never. A record
+                              that is larger comes alone in a batch that is larger: for the target to refuse */
+    struct batch_stamp
+        stamp; /* of the first batch made; later ones go on with base_sequence + count (mod 2^31);
                                  base_sequence -1 stays -1 */
-    void (*emit)(void *arg, const struct record_path_batch *made); /* zero or more times, in order */
+    void (*emit)(void *arg,
+                 const struct record_path_batch *made); /* zero or more times, in order */
     void *arg;
 };
 
@@ -52,9 +60,12 @@ struct record_path_result {
 struct record_path *record_path_new(void);
 void record_path_free(struct record_path **rp);
 
-/* p points to a whole v2 batch of size bytes with a good checksum. On an error nothing has been emitted. E_CODEC,
- * E_MALFORMED: the records cannot be read; E_LIMIT: they unpack to more than RECORD_PATH_UNPACKED_MAX. */
-enum err record_path_run(struct record_path *rp, const char *p, size_t size, const struct record_path_options *o,
+/* p points to a whole batch of size bytes; *out is written on success only. On an error nothing has been emitted.
+ * E_INVALID: no whole v2 batch of data (magic 0 and 1, control batches); E_CORRUPT: a bad checksum, which a
+ * rewritten batch would hide; E_CODEC, E_MALFORMED: the records cannot be read; E_LIMIT: they unpack to more than
+ * RECORD_PATH_UNPACKED_MAX; E_NO_MEMORY: a codec could not set up its state. */
+enum err record_path_run(struct record_path *rp, const char *p, size_t size,
+                         const struct record_path_options *o,
                          struct record_path_result *out) WARN_UNUSED;
 
 #endif
