@@ -1,0 +1,49 @@
+/* topics.h -- the pure plan of topics: what is created, what is grown, with which configs.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Decides only; director_topics.c asks and applies, `check` prints the same plan. mm2-spec 4.2 to 4.5. Any thread.
+ */
+#ifndef MIRROR_TOPICS_H
+#define MIRROR_TOPICS_H
+
+#include "mirror/filter.h"
+
+/* A config entry as DescribeConfigs gives it. */
+struct topic_config {
+    struct str name, value; /* value may be null */
+    int8_t source;          /* 1 topic, 2/3 dynamic broker, 4 static broker, 5 default, … */
+    bool read_only, sensitive;
+};
+
+/* A topic of the source that is mirrored. */
+struct topic_want {
+    struct str name, target_name;
+    int32_t partitions;
+};
+
+/* A topic of the target. */
+struct topic_have {
+    struct str name;
+    int32_t partitions;
+};
+
+enum topic_action_kind { TOPIC_CREATE, TOPIC_GROW };
+struct topic_action {
+    enum topic_action_kind kind;
+    const struct topic_want *want;
+    int32_t was; /* partitions before; 0 for CREATE */
+};
+
+/* Actions in order of target name, into out[room >= wants]; gives their number. wants and haves in any order. */
+size_t topics_plan(const struct topic_want *wants, size_t wants_n, const struct topic_have *haves, size_t haves_n,
+                   struct topic_action *out);
+
+/* Config entries that a new copy is created with (mm2-spec 4.5, column "creation"), into out[room >= n]; gives
+ * their number. exclude: a filter whose include list is config.properties.exclude. */
+size_t topics_creation_configs(const struct topic_config *entries, size_t n, struct filter *exclude,
+                               bool defaults_from_source, const struct topic_config **out);
+
+/* From the message of an INVALID_CONFIG answer ("Unknown topic config name: x"): the name to leave out; else null. */
+struct str topics_unknown_config(struct str message);
+
+#endif
