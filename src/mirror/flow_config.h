@@ -29,8 +29,8 @@ struct str_pair {
 
 struct flow_config {
     struct str name;         /* "A->B" */
-    struct str source_alias; /* "A" */
-    struct str target_alias; /* "B" */
+    struct str source_alias; /* "A", or what source.cluster.alias says: the name used in topics */
+    struct str target_alias; /* "B", likewise; the cluster itself is source.cluster, target.cluster */
 
     /* Data: what reads at the source and writes at the target (MirrorMaker 2's mirroring
      * consumer, and Connect's task producer). */
