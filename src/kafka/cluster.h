@@ -27,7 +27,7 @@ struct broker_meta {
 struct part_meta {
     int32_t leader; /* broker id, -1: none */
     int32_t leader_epoch;
-    int32_t error;  /* kerr of the partition */
+    int32_t error;           /* kerr of the partition */
     const int32_t *replicas; /* and the in-sync ones, for fetch from follower */
     int32_t replicas_n;
     const int32_t *isr;
@@ -37,16 +37,17 @@ struct part_meta {
 /* Stable address from cluster_watch to the last cluster_unwatch. Contents change at metadata updates. */
 struct topic_meta {
     struct str name;
-    struct uuid id;  /* zero: the broker has none */
-    int32_t error;   /* kerr: 0, UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED… */
-    bool known;      /* an answer of some kind has come */
+    struct uuid id; /* zero: the broker has none */
+    int32_t error;  /* kerr: 0, UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED… */
+    bool known;     /* an answer of some kind has come */
     bool internal;
     struct part_meta *parts;
     int32_t parts_n;
     uint32_t refs;
 };
 
-/* Told after every metadata update that changed anything, from the loop. */
+/* Told after every metadata update that changed anything, and when the cluster comes up; from the loop. The
+ * cluster must not be freed there. */
 struct cluster_listener {
     struct list_node node;
     void (*changed)(struct cluster_listener *ls);
@@ -60,13 +61,13 @@ struct loop *cluster_loop(struct cluster *cl);
 const struct client_config *cluster_config(const struct cluster *cl);
 struct str cluster_name(const struct cluster *cl);
 struct str cluster_id(const struct cluster *cl); /* null until known */
-bool cluster_is_up(const struct cluster *cl);     /* metadata is there and a broker answers */
+bool cluster_is_up(const struct cluster *cl);    /* metadata is there and a broker answers */
 const struct fault *cluster_fault(const struct cluster *cl);
 
 size_t cluster_brokers(const struct cluster *cl, const struct broker_meta **out);
 const struct broker_meta *cluster_find_broker(const struct cluster *cl, int32_t id);
 int32_t cluster_controller(const struct cluster *cl); /* -1 unknown */
-/* For /v1/status: "up", "connecting", "down", and the round trip in us or -1. */
+/* For /v1/status: "up", "connecting", "down", "idle" (nobody needs it), and the round trip in us or -1. */
 const char *cluster_broker_state(const struct cluster *cl, int32_t id, int64_t *rtt_us);
 
 struct topic_meta *cluster_watch(struct cluster *cl, struct str topic);
@@ -76,8 +77,8 @@ void cluster_unlisten(struct cluster_listener *ls);
 /* Ask for fresh metadata soon (at most one request at a time; a small gap that doubles while nothing changes). */
 void cluster_refresh(struct cluster *cl);
 /* A leader learned from a produce or fetch answer (KIP-951). host null: the broker is known already. */
-void cluster_learn_leader(struct cluster *cl, struct topic_meta *t, int32_t partition, int32_t leader,
-                          int32_t leader_epoch, struct str host, int32_t port);
+void cluster_learn_leader(struct cluster *cl, struct topic_meta *t, int32_t partition,
+                          int32_t leader, int32_t leader_epoch, struct str host, int32_t port);
 
 enum route_kind { ROUTE_ANY, ROUTE_CONTROLLER, ROUTE_BROKER, ROUTE_LEADER, ROUTE_GROUP, ROUTE_TXN };
 struct route {
@@ -85,7 +86,7 @@ struct route {
     int32_t broker;           /* ROUTE_BROKER */
     struct topic_meta *topic; /* ROUTE_LEADER */
     int32_t partition;
-    struct str key;           /* ROUTE_GROUP, ROUTE_TXN: group or transactional id; must stay until done */
+    struct str key; /* ROUTE_GROUP, ROUTE_TXN: group or transactional id; must stay until done */
 };
 
 /* Sends when a connection by that route is ready, over the cluster's own links. The deadline counts from now:

@@ -15,17 +15,30 @@ struct link;
 
 enum link_event { LINK_UP, LINK_DOWN };
 
-/* From the loop. LINK_DOWN comes after every call on the connection has had its done. */
+/* From the loop; the link may be freed there. LINK_DOWN comes when a connection is lost (after every call on it has
+ * had its done), when an attempt to make one failed, and when an idle one was closed; link_error says which. */
 typedef void link_fn(struct link *k, enum link_event ev, void *arg);
 
-struct link *link_new(struct cluster *cl, int32_t broker_id, const char *role, link_fn *fn, void *arg);
+/* role is for people and stays the caller's. */
+struct link *link_new(struct cluster *cl, int32_t broker_id, const char *role, link_fn *fn,
+                      void *arg);
 void link_free(struct link **k); /* calls on it get done with E_CANCELED */
 
+/* Not wanted any more: the connection is closed at once, its calls get E_CANCELED, no LINK_DOWN comes. */
 void link_want(struct link *k, bool wanted);
-/* A ready connection, or NULL. Good until the next return to the loop. */
+/* A ready connection, or NULL. Good until the next return to the loop. A link whose connection was closed for
+ * being idle begins to connect. */
 struct conn *link_conn(struct link *k);
 int32_t link_broker(const struct link *k);
-/* Drops the connection (a protocol error of the layer above) and connects anew after a back-off. */
+/* Drops the connection (a protocol error of the layer above; its calls get E_CANCELED, then LINK_DOWN comes) and
+ * connects anew after a back-off. */
 void link_reset(struct link *k);
+
+/* Of the last LINK_DOWN: E_OK when it was idle. The text names the peer. Cleared by LINK_UP. */
+enum err link_error(const struct link *k);
+const char *link_error_text(const struct link *k);
+
+/* For the cluster: the broker's address has become known, or another. */
+void link_readdress(struct link *k);
 
 #endif

@@ -1,0 +1,176 @@
+/* cluster_boot.c -- finds and keeps the seat: the connection on which metadata is asked.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   empty --open a candidate--> opening --> ready <--> asking
+ *     ^                            |          |           |
+ *     |   more candidates          +----------+-----------+
+ *     +<------------------------------- failed
+ *     ^                                   | round over
+ *     +------------ resting <-------------+                halted: another cluster answers; the end
+ *
+ * A round tries every known broker, or every address of the bootstrap list, beginning at a random one. When
+ * every known broker has failed, the next round goes through the bootstrap list (KIP-899), and then they take
+ * turns. Rests between rounds grow as reconnect.backoff.ms says.
+ */
+#include "kafka/cluster_int.h"
+
+#include "base/log.h"
+
+static void rest(struct cluster *cl)
+{
+    struct seat *s = &cl->seat;
+
+    s->state = SEAT_RESTING;
+    s->count = 0;
+    timer_set_ms(cl->loop, &s->timer, backoff_next_ms(&s->backoff, loop_rand(cl->loop)));
+}
+
+static void on_rested(struct timer *t)
+{
+    struct cluster *cl = container_of(container_of(t, struct seat, timer), struct cluster, seat);
+
+    cl->seat.state = SEAT_EMPTY;
+    task_wake(cl->loop, &cl->meta_task);
+}
+
+static void on_conn(struct conn *c, enum conn_event ev, void *arg)
+{
+    struct cluster *cl = arg;
+
+    if (ev == CONN_FAILED) {
+        cluster_seat_failed(cl, conn_error(c), conn_error_text(c));
+        return;
+    }
+    cl->seat.state = SEAT_READY;
+    cl->seat.ready_ms = loop_now_ms(cl->loop);
+    task_wake(cl->loop, &cl->meta_task);
+}
+
+static void begin_round(struct cluster *cl)
+{
+    struct seat *s = &cl->seat;
+
+    if (!cl->brokers_n)
+        s->bootstrap = true;
+    s->count = s->bootstrap ? cl->config->bootstrap_count : cl->brokers_n;
+    s->first = (size_t)rand_below(loop_rand(cl->loop), s->count);
+    s->tried = 0;
+}
+
+void cluster_seat_step(struct cluster *cl)
+{
+    struct seat *s = &cl->seat;
+    struct conn_address to = { .broker_id = -1, .attempt = s->rounds };
+    size_t i;
+
+    if (s->state != SEAT_EMPTY)
+        return;
+    if (!s->count || (!s->bootstrap && s->count > cl->brokers_n))
+        begin_round(cl);
+    i = (s->first + s->tried) % s->count;
+    if (s->bootstrap) {
+        to.host = cl->config->bootstrap[i].host;
+        to.port = cl->config->bootstrap[i].port;
+    } else {
+        to.broker_id = cl->brokers[i].id;
+        to.host = cl->brokers[i].host;
+        to.port = cl->brokers[i].port;
+    }
+    s->state = SEAT_OPENING;
+    s->broker_id = to.broker_id;
+    s->conn = conn_open(cl->loop, cl->config, &to, on_conn, cl);
+}
+
+/* Known brokers and bootstrap list take turns, if rebootstrapping is allowed. */
+static void next_list(struct cluster *cl)
+{
+    struct seat *s = &cl->seat;
+
+    if (s->bootstrap) {
+        s->bootstrap = !cl->brokers_n;
+    } else if (cl->config->metadata_recovery_strategy == CLIENT_RECOVERY_REBOOTSTRAP) {
+        s->bootstrap = true;
+        if (s->rounds == 1)
+            log_event(EV_CLUSTER_REBOOT, kv_c("cluster", cl->name));
+    }
+}
+
+void cluster_seat_failed(struct cluster *cl, enum err e, const char *text)
+{
+    struct seat *s = &cl->seat;
+
+    conn_close(&s->conn);
+    if (s->state == SEAT_HALTED)
+        return;
+    if (!s->count) {
+        /* It has served; that it is gone says nothing of the cluster yet, but leaders may have moved. */
+        if (loop_now_ms(cl->loop) - s->ready_ms > s->backoff.most_ms)
+            backoff_reset(&s->backoff);
+        rest(cl);
+        cluster_refresh(cl);
+        return;
+    }
+    s->tried++;
+    if (!cl->answering || s->tried == s->count)
+        fault_set(&cl->fault, loop_wall_ms(cl->loop), err_name(e), "%s (%zu of %zu %s)", text,
+                  s->tried, s->count, s->bootstrap ? "bootstrap servers" : "known brokers");
+    if (s->tried < s->count) {
+        s->state = SEAT_EMPTY;
+        task_wake(cl->loop, &cl->meta_task);
+        return;
+    }
+    s->rounds++;
+    cl->answering = false;
+    next_list(cl);
+    rest(cl);
+}
+
+void cluster_seat_served(struct cluster *cl)
+{
+    struct seat *s = &cl->seat;
+
+    s->state = SEAT_READY;
+    s->count = 0;
+    s->rounds = 0;
+    s->bootstrap = false;
+    if (!cl->answering)
+        fault_clear(&cl->fault);
+    cl->answering = true;
+}
+
+void cluster_seat_rebootstrap(struct cluster *cl)
+{
+    log_event(EV_CLUSTER_REBOOT, kv_c("cluster", cl->name));
+    conn_close(&cl->seat.conn);
+    cl->seat.bootstrap = true;
+    rest(cl);
+    cluster_refresh(cl);
+}
+
+void cluster_seat_halt(struct cluster *cl)
+{
+    struct list_node *n;
+
+    conn_close(&cl->seat.conn);
+    timer_cancel(cl->loop, &cl->seat.timer);
+    cl->seat.state = SEAT_HALTED;
+    cl->answering = false;
+    LIST_EACH(n, &cl->links)
+    link_readdress(container_of(n, struct link, node));
+}
+
+void cluster_seat_init(struct cluster *cl)
+{
+    const struct client_config *config = cl->config;
+
+    cl->seat.state = SEAT_EMPTY;
+    timer_init(&cl->seat.timer, on_rested);
+    backoff_init(&cl->seat.backoff, config->reconnect_backoff_ms,
+                 MAX(config->reconnect_backoff_max_ms, config->reconnect_backoff_ms));
+}
+
+void cluster_seat_fini(struct cluster *cl)
+{
+    conn_close(&cl->seat.conn);
+    timer_cancel(cl->loop, &cl->seat.timer);
+}
