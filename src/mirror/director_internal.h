@@ -1,0 +1,151 @@
+/* director_internal.h -- what the director's files share; nobody else includes it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MIRROR_DIRECTOR_INTERNAL_H
+#define MIRROR_DIRECTOR_INTERNAL_H
+
+#include "kafka/cluster.h"
+#include "kafka/topic_reader.h"
+#include "kafka/topic_writer.h"
+#include "loop/backoff.h"
+#include "mirror/director.h"
+#include "mirror/director_plan.h"
+#include "mirror/filter.h"
+#include "mirror/policy.h"
+#include "mirror/topics.h"
+
+#include <uthash.h>
+
+enum director_state {
+    DIRECTOR_WAITING,   /* for the first answer of both clusters */
+    DIRECTOR_PREPARING, /* internal topics (director_prepare.c) */
+    DIRECTOR_LOADING,   /* positions and pairs (director_load.c) */
+    DIRECTOR_NAMING,    /* the producer id (director_load.c) */
+    DIRECTOR_REFRESHING, /* topics (director_topics.c) */
+    DIRECTOR_RUNNING,   /* until the next refresh */
+    DIRECTOR_REFUSED,
+    DIRECTOR_STOPPING,
+    DIRECTOR_STOPPED,
+};
+
+/* A stored beginning of one partition. */
+struct stored {
+    UT_hash_handle hh;
+    struct relay_start start;
+    size_t key_n;
+    char key[]; /* "topic\0partition" */
+};
+
+/* A topic that is mirrored. */
+struct mirrored {
+    UT_hash_handle hh;
+    struct str name, target_name; /* own memory */
+    struct uuid id;
+    int32_t partitions; /* handed to workers: [0, partitions) */
+    bool seen;          /* in this refresh */
+    struct fault fault;
+};
+
+enum refresh_step {
+    REFRESH_LIST_SOURCE,
+    REFRESH_LIST_TARGET,
+    REFRESH_CONFIGS,
+    REFRESH_CREATE,
+    REFRESH_GROW,
+    REFRESH_DONE,
+};
+
+struct director {
+    struct loop *loop;
+    const struct flow_config *config;
+    struct policy *policy;
+    struct filter *topic_filter;
+    struct cluster *source, *target;
+    struct cluster_listener source_changed, target_changed;
+    enum director_state state;
+    struct task step;
+    struct timer retry;   /* after a failure */
+    struct timer refresh; /* the next look for topics */
+    struct timer stop_limit;
+    struct backoff backoff;
+    struct fault fault;
+    bool ready; /* the first plan was applied */
+    int64_t last_refresh_ms;
+
+    /* The call under way, with its request and all that it points to. */
+    struct call call;
+    struct arena arena; /* reset with each call */
+    union {
+        struct kafka_metadata_request metadata;
+        struct kafka_create_topics_request create;
+        struct kafka_create_partitions_request grow;
+        struct kafka_describe_configs_request configs;
+        struct kafka_init_producer_id_request init;
+    } request;
+
+    /* Preparing. */
+    int32_t prepare_side; /* 0: at the target, 1: at the source */
+
+    /* Loading. */
+    struct topic_reader *reader;
+    int32_t loading; /* 0: positions, 1: state */
+    struct stored *stored;
+    int64_t stored_n;
+    int64_t producer_id;
+    struct topic_writer *namer; /* writes the producer record */
+    struct str state_topic, heartbeats_topic;
+    struct arena names;
+
+    /* Refreshing. */
+    enum refresh_step refresh_step;
+    struct arena plan_arena;
+    struct plan *plan;
+    void (*plan_only)(void *arg, const struct plan *p); /* set: told the plan instead of applying it */
+    void *plan_arg;
+    struct mirrored *topics;
+    int64_t partitions_n;
+
+    /* Heartbeats. */
+    struct topic_writer *heartbeat_writer;
+    struct timer heartbeat;
+    uint64_t heartbeats;
+
+    struct flow_port **ports;
+    struct flow_report **reports;
+    int32_t ports_n, ports_busy;
+    bool all_stored;
+    void (*stopped)(void *arg, bool stored);
+    void *stopped_arg;
+};
+
+/* director.c */
+void director_goto(struct director *d, enum director_state to);
+void director_wake(struct director *d);
+/* Notes the failure and tries the present state again after a back-off. */
+void director_fail(struct director *d, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void director_well(struct director *d);
+/* Sends d->call with d->request; done comes to `done`. A call that cannot start is a failure. */
+void director_call(struct director *d, struct cluster *cl, int api, enum route_kind route,
+                   void (*done)(struct call *c));
+/* Takes a bad outcome of the call; true when there was one. */
+bool director_call_failed(struct director *d, const char *what);
+const char *director_shown_state(const struct director *d);
+
+/* director_prepare.c */
+void director_prepare(struct director *d);
+void director_heartbeats_start(struct director *d);
+void director_heartbeats_stop(struct director *d);
+
+/* director_load.c */
+void director_load(struct director *d);
+void director_name(struct director *d);
+/* The stored beginning of a partition, taken out of the table; false: none. */
+bool director_take_stored(struct director *d, struct str topic, int32_t partition,
+                          struct relay_start *out);
+void director_stored_free(struct director *d);
+
+/* director_topics.c */
+void director_refresh(struct director *d);
+void director_topics_free(struct director *d);
+
+#endif

@@ -1,0 +1,218 @@
+/* director_load.c -- reads where each partition stands, and settles under which producer id we write.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * First the positions topic (MirrorMaker's), then the state topic (ours); of each key the last record counts. A
+ * producer id is taken once per flow and target cluster, kept in the state topic, and used for ever, by every
+ * instance; it is stored before its first use. Thread: control.
+ */
+#include "mirror/director_internal.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "mirror/formats.h"
+#include "mirror/position.h"
+
+#include <string.h>
+
+static size_t make_key(char *key, size_t room, struct str topic, int32_t partition)
+{
+    size_t n = MIN(topic.n, room - sizeof(partition));
+
+    memcpy(key, topic.p, n);
+    memcpy(key + n, &partition, sizeof(partition));
+    return n + sizeof(partition);
+}
+
+#define KEY_MAX 512 /* a topic's name has at most 249 bytes */
+
+static struct stored *get_stored(struct director *d, struct str topic, int32_t partition)
+{
+    char key[KEY_MAX];
+    size_t n = make_key(key, sizeof(key), topic, partition);
+    struct stored *s;
+
+    HASH_FIND(hh, d->stored, key, n, s);
+    if (s)
+        return s;
+    s = mem_new(sizeof(*s) + n);
+    memcpy(s->key, key, n);
+    s->key_n = n;
+    s->start.next = -1;
+    HASH_ADD(hh, d->stored, key, n, s);
+    return s;
+}
+
+bool director_take_stored(struct director *d, struct str topic, int32_t partition,
+                          struct relay_start *out)
+{
+    char key[KEY_MAX];
+    size_t n = make_key(key, sizeof(key), topic, partition);
+    struct stored *s;
+
+    HASH_FIND(hh, d->stored, key, n, s);
+    if (!s)
+        return false;
+    *out = s->start;
+    HASH_DEL(d->stored, s);
+    mem_free(s);
+    return out->has_pair || out->next >= 0;
+}
+
+void director_stored_free(struct director *d)
+{
+    struct stored *s, *next;
+
+    HASH_ITER(hh, d->stored, s, next) {
+        HASH_DEL(d->stored, s);
+        mem_free(s);
+    }
+}
+
+static void on_position(void *arg, const struct topic_record *r)
+{
+    struct director *d = arg;
+    struct position_key k;
+    int64_t offset;
+    enum err e;
+
+    arena_reset(&d->arena);
+    if (formats_parse_position_key(r->key, &d->arena, &k) ||
+        !str_eq(k.cluster, d->config->source_alias) || k.topic.n > KEY_MAX - sizeof(int32_t))
+        return;
+    e = formats_parse_position_value(r->value, &offset);
+    if (e == E_OK && offset >= 0 && offset < INT64_MAX)
+        get_stored(d, k.topic, k.partition)->start.next = offset + 1;
+    else if (e == E_OK || e == E_NOT_FOUND)
+        get_stored(d, k.topic, k.partition)->start.next = -1;
+    d->stored_n++;
+}
+
+static void on_state(void *arg, const struct topic_record *r)
+{
+    struct director *d = arg;
+    struct state_record s;
+    struct stored *at;
+
+    arena_reset(&d->arena);
+    if (state_parse(r->key, r->value, &d->arena, &s))
+        return;
+    d->stored_n++;
+    if (s.kind == STATE_PRODUCER && str_eq(s.origin, d->config->source_alias)) {
+        bool ours = !s.removed && str_eq(s.cluster_id, cluster_id(d->target));
+
+        d->producer_id = ours ? s.producer_id : -1;
+    }
+    if (s.kind != STATE_PAIR || s.topic.n > KEY_MAX - sizeof(int32_t))
+        return;
+    at = get_stored(d, s.topic, s.partition);
+    at->start.has_pair = !s.removed;
+    at->start.pair = s.pair;
+}
+
+static void on_read(void *arg, enum err e, int32_t kerr)
+{
+    struct director *d = arg;
+    struct str topic = d->loading ? d->state_topic : d->config->offsets_topic;
+
+    topic_reader_free(&d->reader);
+    if (e || kerr) {
+        director_fail(d, kerr ? kerr_name(kerr) : err_name(e), "topic %.*s cannot be read: %s",
+                      STR_ARG(topic), kerr ? kerr_text(kerr) : err_text(e));
+        return;
+    }
+    log_event(EV_POSITIONS_LOADED, kv_str("flow", d->config->name), kv_str("topic", topic),
+              kv_int("records", d->stored_n), kv_int("partitions", HASH_COUNT(d->stored)));
+    director_well(d);
+    d->stored_n = 0;
+    if (d->loading++ == 0) {
+        director_wake(d);
+        return;
+    }
+    director_goto(d, DIRECTOR_NAMING);
+    director_wake(d);
+}
+
+void director_load(struct director *d)
+{
+    struct topic_reader_ops ops = { .on_record = d->loading ? on_state : on_position,
+                                    .on_done = on_read, .arg = d };
+
+    if (!d->reader)
+        d->reader = topic_reader_start(
+            d->target, d->loading ? d->state_topic : d->config->offsets_topic, &ops);
+}
+
+static void open_ports(struct director *d)
+{
+    struct flow_identity id = { .producer_id = d->producer_id, .state_topic = d->state_topic,
+                                .positions_topic = d->config->offsets_topic,
+                                .connector = STR(FORMATS_CONNECTOR) };
+
+    for (int32_t i = 0; i < d->ports_n; i++)
+        flow_port_open(d->ports[i], &id);
+    director_well(d);
+    director_goto(d, DIRECTOR_REFRESHING);
+    director_wake(d);
+}
+
+static void on_named(void *arg)
+{
+    struct director *d = arg;
+
+    if (d->state == DIRECTOR_NAMING)
+        director_wake(d);
+}
+
+/* The record that says under which id we write; it is there before the first batch. */
+static void write_name(struct director *d)
+{
+    struct topic_writer_ops ops = { .on_idle = on_named, .arg = d };
+    struct buf key, value;
+
+    d->namer = topic_writer_new(d->target, d->state_topic, &ops);
+    buf_init(&key, 64 * KiB);
+    buf_init(&value, 64 * KiB);
+    state_format_producer_key(&key, d->config->source_alias);
+    state_format_producer(&value, d->producer_id, cluster_id(d->target));
+    topic_writer_put(d->namer, -1, buf_str(&key), buf_str(&value), -1);
+    buf_fini(&key);
+    buf_fini(&value);
+}
+
+static void on_producer_id(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_init_producer_id_response *r = call->response;
+
+    if (director_call_failed(d, "asking for a producer id"))
+        return;
+    if (r->error_code) {
+        director_fail(d, kerr_name(r->error_code),
+                      "the target gives no producer id: %s (the principal needs IdempotentWrite on the "
+                      "cluster, or Write on a topic)", kerr_text(r->error_code));
+        return;
+    }
+    d->producer_id = r->producer_id;
+    write_name(d);
+}
+
+void director_name(struct director *d)
+{
+    if (d->namer) {
+        if (topic_writer_is_idle(d->namer)) {
+            topic_writer_free(&d->namer);
+            open_ports(d);
+        }
+        return;
+    }
+    if (d->config->delivery != FLOW_EXACTLY_ONCE)
+        d->producer_id = -1;
+    if (d->config->delivery != FLOW_EXACTLY_ONCE || d->producer_id >= 0) {
+        open_ports(d);
+        return;
+    }
+    codec_init(&kafka_init_producer_id_request_msg, &d->request.init);
+    d->request.init.transactional_id = STR_NULL;
+    d->request.init.transaction_timeout_ms = INT32_MAX;
+    director_call(d, d->target, API_INIT_PRODUCER_ID, ROUTE_ANY, on_producer_id);
+}

@@ -1,0 +1,230 @@
+/* director_plan.c -- keeps what one look at the topics has brought together.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mirror/director_plan.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+
+struct plan *plan_new(struct arena *a, size_t topics_max)
+{
+    struct plan *p = arena_alloc(a, sizeof(*p));
+
+    p->arena = a;
+    p->topics_max = topics_max;
+    p->wants = arena_array(a, topics_max, sizeof(*p->wants));
+    p->ids = arena_array(a, topics_max, sizeof(*p->ids));
+    p->haves = arena_array(a, topics_max, sizeof(*p->haves));
+    p->refused = arena_array(a, topics_max, sizeof(*p->refused));
+    p->faults = arena_array(a, topics_max * 2, sizeof(*p->faults));
+    return p;
+}
+
+static void add_fault(struct plan *p, struct str target_name, int32_t kerr, const char *what)
+{
+    if (p->faults_n == p->topics_max * 2)
+        return;
+    p->faults[p->faults_n].target_name = target_name;
+    fault_set(&p->faults[p->faults_n].fault, 0, kerr_name(kerr), "%s: %s", what, kerr_text(kerr));
+    p->faults_n++;
+}
+
+void plan_add_source(struct plan *p, const struct policy *policy, struct filter *f,
+                     const struct kafka_metadata_response_topic *t)
+{
+    enum policy_verdict v = policy_mirrors(policy, f, t->name);
+    struct topic_want *w;
+
+    if (t->is_internal)
+        v = POLICY_INTERNAL;
+    if (!policy_verdict_is_yes(v)) {
+        p->refused[p->refused_n++] = (struct plan_refused){ arena_str(p->arena, t->name), v };
+        return;
+    }
+    w = &p->wants[p->wants_n];
+    p->ids[p->wants_n++] = t->topic_id;
+    w->name = arena_str(p->arena, t->name);
+    w->target_name = policy_remote(policy, w->name, p->arena);
+    w->partitions = t->error_code ? 0 : t->partitions.n;
+    if (t->error_code)
+        add_fault(p, w->target_name, t->error_code, "the source does not describe the topic");
+}
+
+void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic *t)
+{
+    if (t->error_code == KERR_UNKNOWN_TOPIC_OR_PARTITION)
+        return;
+    if (t->error_code && t->error_code != KERR_LEADER_NOT_AVAILABLE)
+        add_fault(p, arena_str(p->arena, t->name), t->error_code,
+                  "the target does not describe the copy");
+    p->haves[p->haves_n++] = (struct topic_have){ arena_str(p->arena, t->name), t->partitions.n };
+}
+
+static bool is_faulty(const struct plan *p, struct str target_name)
+{
+    for (size_t i = 0; i < p->faults_n; i++)
+        if (str_eq(p->faults[i].target_name, target_name))
+            return true;
+    return false;
+}
+
+void plan_decide(struct plan *p)
+{
+    struct topic_action *actions = arena_array(p->arena, p->wants_n, sizeof(*actions));
+    size_t n = topics_plan(p->wants, p->wants_n, p->haves, p->haves_n, actions);
+
+    p->creates = arena_array(p->arena, n, sizeof(*p->creates));
+    p->grows = arena_array(p->arena, n, sizeof(*p->grows));
+    for (size_t i = 0; i < n; i++) {
+        if (is_faulty(p, actions[i].want->target_name))
+            continue;
+        if (actions[i].kind == TOPIC_CREATE)
+            p->creates[p->creates_n++] = (struct plan_create){ .want = actions[i].want };
+        else
+            p->grows[p->grows_n++] =
+                (struct plan_grow){ .want = actions[i].want, .was = actions[i].was };
+    }
+}
+
+static void take_configs(struct plan *p, struct plan_create *c,
+                         const struct kafka_describe_configs_response_result *r,
+                         struct filter *exclude, const struct flow_config *config)
+{
+    size_t n = (size_t)MAX(r->configs.n, 0);
+    struct topic_config *all = arena_array(p->arena, n, sizeof(*all));
+    const struct topic_config **chosen = arena_array(p->arena, n, sizeof(void *));
+
+    for (size_t i = 0; i < n; i++) {
+        const struct kafka_describe_configs_response_config *e = &r->configs.at[i];
+
+        all[i] = (struct topic_config){ arena_str(p->arena, e->name), arena_str(p->arena, e->value),
+                                        e->config_source, e->read_only, e->is_sensitive };
+    }
+    if (config->sync_topic_configs_enabled)
+        n = topics_creation_configs(all, n, exclude, config->defaults_from_source, chosen);
+    else
+        n = 0;
+    c->configs = arena_array(p->arena, n, sizeof(*c->configs));
+    for (size_t i = 0; i < n; i++)
+        c->configs[i] = *chosen[i];
+    c->configs_n = n;
+}
+
+void plan_add_configs(struct plan *p, const struct kafka_describe_configs_response *r,
+                      const struct flow_config *config)
+{
+    struct filter *exclude = NULL;
+    struct str_list none = { 0 };
+    struct str why;
+
+    if (filter_new(&config->config_properties_exclude, &none, p->arena, &exclude, &why))
+        return; /* the configuration was checked */
+    for (int32_t i = 0; i < r->results.n; i++) {
+        const struct kafka_describe_configs_response_result *t = &r->results.at[i];
+
+        for (size_t j = 0; j < p->creates_n; j++) {
+            struct plan_create *c = &p->creates[j];
+
+            if (c->described || !str_eq(c->want->name, t->resource_name))
+                continue;
+            c->described = true;
+            if (t->error_code)
+                fault_set(&c->fault, 0, kerr_name(t->error_code),
+                          "the source does not tell the topic's configs: %s; grant DescribeConfigs on it",
+                          kerr_text(t->error_code));
+            else
+                take_configs(p, c, t, exclude, config);
+        }
+    }
+    filter_free(&exclude);
+    for (size_t j = 0; j < p->creates_n; j++) /* a topic left out of the answer is not asked for again */
+        if (!p->creates[j].described && r->results.n == 0)
+            p->creates[j].described = true;
+}
+
+struct plan_create *plan_find_create(struct plan *p, struct str target_name)
+{
+    for (size_t i = 0; i < p->creates_n; i++)
+        if (str_eq(p->creates[i].want->target_name, target_name))
+            return &p->creates[i];
+    return NULL;
+}
+
+struct plan_grow *plan_find_grow(struct plan *p, struct str target_name)
+{
+    for (size_t i = 0; i < p->grows_n; i++)
+        if (str_eq(p->grows[i].want->target_name, target_name))
+            return &p->grows[i];
+    return NULL;
+}
+
+/* Leaves out the config that this target does not know; false when it is none of them. */
+static bool drop_config(struct plan_create *c, struct str name)
+{
+    if (str_is_null(name))
+        return false;
+    for (size_t i = 0; i < c->configs_n; i++) {
+        if (!str_eq(c->configs[i].name, name))
+            continue;
+        c->configs[i] = c->configs[--c->configs_n];
+        return true;
+    }
+    return false;
+}
+
+void plan_take_created(struct plan *p, struct plan_create *c,
+                       const struct kafka_create_topics_response_topic *t,
+                       const struct flow_config *config)
+{
+    (void)p;
+    if (t->error_code == KERR_NONE || t->error_code == KERR_TOPIC_ALREADY_EXISTS) {
+        c->done = true;
+        log_event(EV_TOPIC_CREATED, kv_str("flow", config->name), kv_str("topic", c->want->name),
+                  kv_str("target_topic", c->want->target_name), kv_int("partitions", c->want->partitions),
+                  kv_int("replication_factor", config->replication_factor));
+        return;
+    }
+    if (t->error_code == KERR_INVALID_CONFIG && drop_config(c, topics_unknown_config(t->error_message)))
+        return; /* once more without it */
+    fault_set(&c->fault, 0, kerr_name(t->error_code),
+              "topic %.*s cannot be created at the target: %s%s%.*s%s", STR_ARG(c->want->target_name),
+              kerr_text(t->error_code), t->error_message.n ? ": " : "", STR_ARG(t->error_message),
+              t->error_code == KERR_TOPIC_AUTHORIZATION_FAILED ||
+                      t->error_code == KERR_CLUSTER_AUTHORIZATION_FAILED
+                  ? "; grant Create on it to the principal of this connection (User:ANONYMOUS where the "
+                    "listener does not authenticate)"
+              : t->error_code == KERR_INVALID_REPLICATION_FACTOR
+                  ? "; set replication.factor to at most the number of brokers"
+                  : "");
+}
+
+void plan_take_grown(struct plan *p, struct plan_grow *g, int32_t kerr, struct str message,
+                     const struct flow_config *config)
+{
+    (void)p;
+    if (kerr == KERR_NONE) {
+        g->done = true;
+        log_event(EV_TOPIC_GROWN, kv_str("flow", config->name), kv_str("topic", g->want->name),
+                  kv_str("target_topic", g->want->target_name), kv_int("was", g->was),
+                  kv_int("now", g->want->partitions));
+        return;
+    }
+    fault_set(&g->fault, 0, kerr_name(kerr), "topic %.*s cannot be grown from %d to %d partitions: %s%s%.*s",
+              STR_ARG(g->want->target_name), g->was, g->want->partitions, kerr_text(kerr),
+              message.n ? ": " : "", STR_ARG(message));
+}
+
+const struct fault *plan_fault(const struct plan *p, const struct topic_want *w)
+{
+    for (size_t i = 0; i < p->creates_n; i++)
+        if (p->creates[i].want == w && fault_is_set(&p->creates[i].fault))
+            return &p->creates[i].fault;
+    for (size_t i = 0; i < p->grows_n; i++)
+        if (p->grows[i].want == w && fault_is_set(&p->grows[i].fault))
+            return &p->grows[i].fault;
+    for (size_t i = 0; i < p->faults_n; i++)
+        if (str_eq(p->faults[i].target_name, w->target_name))
+            return &p->faults[i].fault;
+    return NULL;
+}

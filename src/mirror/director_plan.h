@@ -1,0 +1,73 @@
+/* director_plan.h -- one look at the topics of a flow: what there is, what will be done, what went wrong.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Filled step by step by director_topics.c from the answers of both clusters; `check` prints it. Everything lies in
+ * the arena given to plan_new. No I/O; control thread or cli.
+ */
+#ifndef MIRROR_DIRECTOR_PLAN_H
+#define MIRROR_DIRECTOR_PLAN_H
+
+#include "base/fault.h"
+#include "mirror/policy.h"
+#include "mirror/topics.h"
+#include "wire/api.h"
+#include "wire/kerr.h"
+
+struct plan_create {
+    const struct topic_want *want;
+    struct topic_config *configs; /* name and value of what the copy is created with */
+    size_t configs_n;
+    bool described, done;
+    struct fault fault;
+};
+
+struct plan_grow {
+    const struct topic_want *want;
+    int32_t was;
+    bool done;
+    struct fault fault;
+};
+
+struct plan_refused {
+    struct str topic;
+    enum policy_verdict verdict;
+};
+
+struct plan {
+    struct arena *arena;
+    struct topic_want *wants;
+    struct uuid *ids; /* topic id of each want */
+    size_t wants_n;
+    struct topic_have *haves;
+    size_t haves_n;
+    struct plan_create *creates;
+    size_t creates_n;
+    struct plan_grow *grows;
+    size_t grows_n;
+    struct plan_refused *refused;
+    size_t refused_n;
+    struct { struct str target_name; struct fault fault; } *faults; /* described badly at either side */
+    size_t faults_n, topics_max;
+};
+
+struct plan *plan_new(struct arena *a, size_t topics_max);
+void plan_add_source(struct plan *p, const struct policy *policy, struct filter *f,
+                     const struct kafka_metadata_response_topic *t);
+void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic *t);
+void plan_decide(struct plan *p);
+void plan_add_configs(struct plan *p, const struct kafka_describe_configs_response *r,
+                      const struct flow_config *c);
+
+struct plan_create *plan_find_create(struct plan *p, struct str target_name);
+struct plan_grow *plan_find_grow(struct plan *p, struct str target_name);
+/* Takes the broker's word on a creation: done, a fault, or one config fewer and another try. Logs. */
+void plan_take_created(struct plan *p, struct plan_create *c,
+                       const struct kafka_create_topics_response_topic *t,
+                       const struct flow_config *config);
+void plan_take_grown(struct plan *p, struct plan_grow *g, int32_t kerr, struct str message,
+                     const struct flow_config *config);
+
+/* What is wrong with the topic; NULL: nothing. */
+const struct fault *plan_fault(const struct plan *p, const struct topic_want *w);
+
+#endif

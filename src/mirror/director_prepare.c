@@ -1,0 +1,228 @@
+/* director_prepare.c -- makes the internal topics that a flow needs, and writes its heartbeats.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Only topics that are missing are created, so that an existing set-up needs no right to create. The topics that the
+ * flow cannot do without (positions, pairs, heartbeats) are tried until they are there; the others are for tools
+ * (mm2-spec 5.9) and are tried again at every refresh of topics. Thread: control.
+ */
+#include "mirror/director_internal.h"
+
+#include "base/log.h"
+#include "mirror/formats.h"
+
+struct internal_topic {
+    struct str name;
+    int32_t partitions;
+    int16_t replication_factor;
+    const char *factor_key; /* of the file, for the text of a failure */
+    bool needed;
+    bool missing;
+};
+
+#define INTERNAL_MAX 5
+
+/* The internal topics of one side; gives their number. */
+static int32_t list_internal(struct director *d, bool target, struct internal_topic *out)
+{
+    const struct flow_config *c = d->config;
+    bool syncs_at_target = c->offset_syncs_location == FLOW_SYNCS_AT_TARGET;
+    int32_t n = 0;
+
+    if (target) {
+        out[n++] = (struct internal_topic){ d->heartbeats_topic, 1,
+                                            (int16_t)c->heartbeats_topic_replication_factor,
+                                            "heartbeats.topic.replication.factor", true, false };
+        out[n++] = (struct internal_topic){ c->offsets_topic, c->offset_storage_partitions,
+                                            (int16_t)c->offset_storage_replication_factor,
+                                            "offset.storage.replication.factor", true, false };
+    }
+    if (!c->enabled)
+        return n;
+    if (target) {
+        out[n++] = (struct internal_topic){ d->state_topic, 1,
+                                            (int16_t)c->offset_storage_replication_factor,
+                                            "offset.storage.replication.factor", true, false };
+        out[n++] = (struct internal_topic){
+            policy_checkpoints(d->policy, c->source_alias, &d->arena), 1,
+            (int16_t)c->checkpoints_topic_replication_factor, "checkpoints.topic.replication.factor",
+            false, false };
+    }
+    if (c->emit_offset_syncs_enabled && target == syncs_at_target)
+        out[n++] = (struct internal_topic){
+            policy_offset_syncs(d->policy, target ? c->source_alias : c->target_alias, &d->arena), 1,
+            (int16_t)c->offset_syncs_topic_replication_factor,
+            "offset-syncs.topic.replication.factor", false, false };
+    return n;
+}
+
+static void next_side(struct director *d)
+{
+    if (d->prepare_side == 0 && d->config->enabled) {
+        d->prepare_side = 1;
+        director_wake(d);
+        return;
+    }
+    d->prepare_side = 0;
+    director_well(d);
+    director_goto(d, d->config->enabled ? DIRECTOR_LOADING : DIRECTOR_RUNNING);
+    director_wake(d);
+}
+
+static bool is_fine(int32_t kerr)
+{
+    return kerr == KERR_NONE || kerr == KERR_TOPIC_ALREADY_EXISTS;
+}
+
+static void on_created(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_create_topics_response *r = call->response;
+    struct internal_topic list[INTERNAL_MAX];
+    int32_t n = list_internal(d, d->prepare_side == 0, list);
+    bool stay = false;
+
+    if (director_call_failed(d, "creating internal topics"))
+        return;
+    for (int32_t i = 0; i < r->topics.n; i++) {
+        const struct kafka_create_topics_response_topic *t = &r->topics.at[i];
+
+        for (int32_t j = 0; j < n; j++) {
+            if (!str_eq(list[j].name, t->name) || is_fine(t->error_code))
+                continue;
+            if (kerr_class(API_CREATE_TOPICS, t->error_code) == K_REFRESH) {
+                struct route route = { .kind = ROUTE_CONTROLLER };
+
+                cluster_reroute(d->prepare_side == 0 ? d->target : d->source, &route);
+            }
+            stay = stay || list[j].needed;
+            director_fail(d, kerr_name(t->error_code),
+                          "topic %.*s cannot be created: %.*s%s(its replicas are set by %s)",
+                          STR_ARG(t->name), STR_ARG(t->error_message),
+                          t->error_message.n ? " " : "", list[j].factor_key);
+        }
+    }
+    if (stay)
+        return;
+    timer_cancel(d->loop, &d->retry); /* what is missing can wait for the next refresh */
+    next_side(d);
+}
+
+static void create_missing(struct director *d, struct internal_topic *list, int32_t n)
+{
+    struct kafka_create_topics_request *q = &d->request.create;
+    static const struct kafka_create_topics_request_config compact = {
+        .name = { "cleanup.policy", 14 }, .value = { "compact", 7 }
+    };
+
+    codec_init(&kafka_create_topics_request_msg, q);
+    q->timeout_ms = 30000;
+    q->topics.at = arena_array(&d->arena, (size_t)n, sizeof(*q->topics.at));
+    q->topics.n = 0;
+    for (int32_t i = 0; i < n; i++) {
+        struct kafka_create_topics_request_topic *t = &q->topics.at[q->topics.n];
+
+        if (!list[i].missing)
+            continue;
+        q->topics.n++;
+        t->name = list[i].name;
+        t->num_partitions = list[i].partitions;
+        t->replication_factor = list[i].replication_factor;
+        t->configs.at = arena_array(&d->arena, 1, sizeof(compact));
+        t->configs.at[0] = compact;
+        t->configs.n = 1;
+    }
+    if (q->topics.n)
+        director_call(d, d->prepare_side == 0 ? d->target : d->source, API_CREATE_TOPICS,
+                      ROUTE_CONTROLLER, on_created);
+    else
+        next_side(d);
+}
+
+static void on_listed(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_metadata_response *r = call->response;
+    struct internal_topic list[INTERNAL_MAX];
+    int32_t n = list_internal(d, d->prepare_side == 0, list);
+
+    if (director_call_failed(d, "looking for internal topics"))
+        return;
+    for (int32_t i = 0; i < r->topics.n; i++)
+        for (int32_t j = 0; j < n; j++)
+            if (str_eq(list[j].name, r->topics.at[i].name))
+                list[j].missing = r->topics.at[i].error_code == KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    create_missing(d, list, n);
+}
+
+void director_prepare(struct director *d)
+{
+    struct kafka_metadata_request *q = &d->request.metadata;
+    struct internal_topic list[INTERNAL_MAX];
+    int32_t n;
+
+    arena_reset(&d->arena);
+    n = list_internal(d, d->prepare_side == 0, list);
+    if (n == 0) {
+        next_side(d);
+        return;
+    }
+    codec_init(&kafka_metadata_request_msg, q);
+    q->allow_auto_topic_creation = false;
+    q->topics.at = arena_array(&d->arena, (size_t)n, sizeof(*q->topics.at));
+    q->topics.n = n;
+    for (int32_t i = 0; i < n; i++)
+        q->topics.at[i].name = list[i].name;
+    director_call(d, d->prepare_side == 0 ? d->target : d->source, API_METADATA, ROUTE_ANY, on_listed);
+}
+
+static void beat(struct director *d)
+{
+    struct heartbeat_record hb = { .source = d->config->source_alias,
+                                   .target = d->config->target_alias,
+                                   .timestamp_ms = loop_wall_ms(d->loop) };
+    struct buf key, value;
+
+    buf_init(&key, 64 * KiB);
+    buf_init(&value, 64);
+    formats_encode_heartbeat(&hb, &key, &value);
+    topic_writer_put(d->heartbeat_writer, 0, buf_str(&key), buf_str(&value), hb.timestamp_ms);
+    d->heartbeats++;
+    buf_fini(&key);
+    buf_fini(&value);
+}
+
+static void on_heartbeat(struct timer *t)
+{
+    struct director *d = container_of(t, struct director, heartbeat);
+
+    beat(d);
+    timer_set_ms(d->loop, t, MAX(d->config->emit_heartbeats_interval_ms, 1));
+}
+
+static void on_heartbeat_fault(void *arg, const struct fault *fault)
+{
+    struct director *d = arg;
+
+    if (fault_is_set(fault))
+        log_event(EV_HEARTBEAT_FAULT, kv_str("flow", d->config->name), kv_c("code", fault->code),
+                  kv_c("text", fault->text));
+}
+
+void director_heartbeats_start(struct director *d)
+{
+    struct topic_writer_ops ops = { .on_fault = on_heartbeat_fault, .arg = d };
+
+    if (!d->config->emit_heartbeats_enabled || d->config->emit_heartbeats_interval_ms < 0)
+        return;
+    d->heartbeat_writer = topic_writer_new(d->target, d->heartbeats_topic, &ops);
+    timer_init(&d->heartbeat, on_heartbeat);
+    timer_set_ms(d->loop, &d->heartbeat, MAX(d->config->emit_heartbeats_interval_ms, 1));
+}
+
+void director_heartbeats_stop(struct director *d)
+{
+    if (!d->heartbeat_writer)
+        return;
+    timer_cancel(d->loop, &d->heartbeat);
+    topic_writer_free(&d->heartbeat_writer);
+}

@@ -1,0 +1,364 @@
+/* director_topics.c -- looks for topics, makes and grows their copies, hands partitions to workers.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *  list source -> list target -> configs of new ones -> create -> grow -> adopt and release
+ *
+ * What is to be done is decided by topics_plan (pure); this file asks and applies. A topic that cannot be described,
+ * created or grown has a fault of its own and is tried again at the next refresh, or sooner; the others go on.
+ * Everything of one refresh lies in plan_arena. Thread: control.
+ */
+#include "mirror/director_internal.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define CREATE_MAX 100       /* topics in one request */
+#define RETRY_FAULTY_MS 10000 /* topics with a fault are tried again this soon, whatever the refresh interval */
+
+static void fill_names(struct director *d, struct kafka_metadata_request *q, size_t n)
+{
+    codec_init(&kafka_metadata_request_msg, q);
+    q->allow_auto_topic_creation = false;
+    q->topics.at = arena_array(&d->arena, n, sizeof(*q->topics.at));
+    q->topics.n = 0;
+}
+
+static void next_step(struct director *d, enum refresh_step to)
+{
+    d->refresh_step = to;
+    director_wake(d);
+}
+
+static void on_source_listed(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_metadata_response *r = call->response;
+    struct plan *p;
+
+    if (director_call_failed(d, "listing the topics of the source"))
+        return;
+    if (r->error_code) {
+        director_fail(d, kerr_name(r->error_code), "the topics of the source cannot be listed: %s",
+                      kerr_text(r->error_code));
+        return;
+    }
+    arena_reset(&d->plan_arena);
+    p = d->plan = plan_new(&d->plan_arena, (size_t)r->topics.n);
+    for (int32_t i = 0; i < r->topics.n; i++)
+        plan_add_source(p, d->policy, d->topic_filter, &r->topics.at[i]);
+    next_step(d, REFRESH_LIST_TARGET);
+}
+
+static void list_source(struct director *d)
+{
+    struct kafka_metadata_request *q = &d->request.metadata;
+
+    codec_init(&kafka_metadata_request_msg, q);
+    q->allow_auto_topic_creation = false;
+    q->topics.at = NULL;
+    q->topics.n = -1; /* all */
+    director_call(d, d->source, API_METADATA, ROUTE_ANY, on_source_listed);
+}
+
+static void on_target_listed(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_metadata_response *r = call->response;
+
+    if (director_call_failed(d, "looking for the copies at the target"))
+        return;
+    for (int32_t i = 0; i < r->topics.n; i++)
+        plan_add_target(d->plan, &r->topics.at[i]);
+    plan_decide(d->plan);
+    next_step(d, REFRESH_CONFIGS);
+}
+
+static void list_target(struct director *d)
+{
+    struct kafka_metadata_request *q = &d->request.metadata;
+
+    fill_names(d, q, d->plan->wants_n);
+    for (size_t i = 0; i < d->plan->wants_n; i++)
+        q->topics.at[q->topics.n++].name = d->plan->wants[i].target_name;
+    if (q->topics.n)
+        director_call(d, d->target, API_METADATA, ROUTE_ANY, on_target_listed);
+    else
+        next_step(d, REFRESH_DONE);
+}
+
+static void on_configs(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+
+    if (director_call_failed(d, "reading the configs of new topics at the source"))
+        return;
+    plan_add_configs(d->plan, call->response, d->config);
+    next_step(d, REFRESH_CONFIGS);
+}
+
+/* The configs of topics that will be created, CREATE_MAX at a time. */
+static void ask_configs(struct director *d)
+{
+    struct kafka_describe_configs_request *q = &d->request.configs;
+
+    codec_init(&kafka_describe_configs_request_msg, q);
+    q->resources.at = arena_array(&d->arena, CREATE_MAX, sizeof(*q->resources.at));
+    q->resources.n = 0;
+    for (size_t i = 0; i < d->plan->creates_n && q->resources.n < CREATE_MAX; i++) {
+        struct kafka_describe_configs_request_resource *r = &q->resources.at[q->resources.n];
+
+        if (d->plan->creates[i].described)
+            continue;
+        r->resource_type = 2;
+        r->resource_name = d->plan->creates[i].want->name;
+        r->configuration_keys.n = -1;
+        q->resources.n++;
+    }
+    if (q->resources.n)
+        director_call(d, d->source, API_DESCRIBE_CONFIGS, ROUTE_ANY, on_configs);
+    else
+        next_step(d, d->plan_only ? REFRESH_DONE : REFRESH_CREATE);
+}
+
+static void on_created(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_create_topics_response *r = call->response;
+    bool again = false;
+
+    if (director_call_failed(d, "creating topics at the target"))
+        return;
+    for (int32_t i = 0; i < r->topics.n; i++) {
+        struct plan_create *c = plan_find_create(d->plan, r->topics.at[i].name);
+
+        if (c && kerr_class(API_CREATE_TOPICS, r->topics.at[i].error_code) == K_REFRESH)
+            again = true; /* not the controller */
+        else if (c)
+            plan_take_created(d->plan, c, &r->topics.at[i], d->config);
+    }
+    if (again) {
+        struct route route = { .kind = ROUTE_CONTROLLER };
+
+        cluster_reroute(d->target, &route);
+        director_fail(d, kerr_name(KERR_NOT_CONTROLLER), "the target's controller has moved");
+        return;
+    }
+    next_step(d, REFRESH_CREATE);
+}
+
+static void create_topics(struct director *d)
+{
+    struct kafka_create_topics_request *q = &d->request.create;
+
+    codec_init(&kafka_create_topics_request_msg, q);
+    q->timeout_ms = 30000;
+    q->topics.at = arena_array(&d->arena, CREATE_MAX, sizeof(*q->topics.at));
+    q->topics.n = 0;
+    for (size_t i = 0; i < d->plan->creates_n && q->topics.n < CREATE_MAX; i++) {
+        struct plan_create *c = &d->plan->creates[i];
+        struct kafka_create_topics_request_topic *t = &q->topics.at[q->topics.n];
+
+        if (c->done || fault_is_set(&c->fault))
+            continue;
+        q->topics.n++;
+        t->name = c->want->target_name;
+        t->num_partitions = c->want->partitions;
+        t->replication_factor = (int16_t)d->config->replication_factor;
+        t->configs.at = arena_array(&d->arena, c->configs_n, sizeof(*t->configs.at));
+        t->configs.n = (int32_t)c->configs_n;
+        for (size_t j = 0; j < c->configs_n; j++) {
+            t->configs.at[j].name = c->configs[j].name;
+            t->configs.at[j].value = c->configs[j].value;
+        }
+    }
+    if (q->topics.n)
+        director_call(d, d->target, API_CREATE_TOPICS, ROUTE_CONTROLLER, on_created);
+    else
+        next_step(d, REFRESH_GROW);
+}
+
+static void on_grown(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_create_partitions_response *r = call->response;
+
+    if (director_call_failed(d, "adding partitions at the target"))
+        return;
+    for (int32_t i = 0; i < r->results.n; i++) {
+        struct plan_grow *g = plan_find_grow(d->plan, r->results.at[i].name);
+
+        if (g)
+            plan_take_grown(d->plan, g, r->results.at[i].error_code, r->results.at[i].error_message,
+                            d->config);
+    }
+    next_step(d, REFRESH_DONE);
+}
+
+static void grow_topics(struct director *d)
+{
+    struct kafka_create_partitions_request *q = &d->request.grow;
+
+    codec_init(&kafka_create_partitions_request_msg, q);
+    q->timeout_ms = 30000;
+    q->topics.at = arena_array(&d->arena, d->plan->grows_n, sizeof(*q->topics.at));
+    q->topics.n = 0;
+    for (size_t i = 0; i < d->plan->grows_n; i++) {
+        struct kafka_create_partitions_request_topic *t = &q->topics.at[q->topics.n++];
+
+        t->name = d->plan->grows[i].want->target_name;
+        t->count = d->plan->grows[i].want->partitions;
+        t->assignments.n = -1;
+    }
+    if (q->topics.n)
+        director_call(d, d->target, API_CREATE_PARTITIONS, ROUTE_CONTROLLER, on_grown);
+    else
+        next_step(d, REFRESH_DONE);
+}
+
+static struct flow_port *port_of(struct director *d, struct str topic, int32_t partition)
+{
+    uint64_t slot = (str_hash(topic) + (uint64_t)partition * 0x9e3779b97f4a7c15u) >> 7;
+
+    return d->ports[slot % 1024 % (uint64_t)d->ports_n];
+}
+
+static void adopt(struct director *d, struct mirrored *m, int32_t partition, bool fresh)
+{
+    struct relay_start start = { .next = -1 };
+
+    if (!fresh)
+        (void)director_take_stored(d, m->name, partition, &start);
+    start.from_earliest = fresh || d->ready;
+    flow_port_adopt(port_of(d, m->name, partition), m->name, m->target_name, partition, &start);
+    d->partitions_n++;
+}
+
+static void release_all(struct director *d, struct mirrored *m)
+{
+    for (int32_t i = 0; i < m->partitions; i++)
+        flow_port_release(port_of(d, m->name, i), m->name, i);
+    d->partitions_n -= m->partitions;
+    m->partitions = 0;
+}
+
+static struct str own(struct str s)
+{
+    return str_of(mem_copy_str(s.p, s.n), s.n);
+}
+
+static struct mirrored *get_mirrored(struct director *d, const struct topic_want *w)
+{
+    struct mirrored *m;
+
+    HASH_FIND(hh, d->topics, w->name.p, w->name.n, m);
+    if (m)
+        return m;
+    m = mem_new(sizeof(*m));
+    m->name = own(w->name);
+    m->target_name = own(w->target_name);
+    HASH_ADD_KEYPTR(hh, d->topics, m->name.p, m->name.n, m);
+    return m;
+}
+
+static void free_mirrored(struct director *d, struct mirrored *m)
+{
+    HASH_DEL(d->topics, m);
+    mem_free((char *)(uintptr_t)m->name.p);
+    mem_free((char *)(uintptr_t)m->target_name.p);
+    mem_free(m);
+}
+
+/* The topic as it is now: new partitions go to workers, a topic made anew begins anew. */
+static void take_want(struct director *d, size_t i)
+{
+    const struct topic_want *w = &d->plan->wants[i];
+    struct mirrored *m = get_mirrored(d, w);
+    const struct fault *f = plan_fault(d->plan, w);
+    struct uuid none = { 0 };
+    bool anew = m->partitions && memcmp(&m->id, &none, sizeof(none)) != 0 &&
+                memcmp(&m->id, &d->plan->ids[i], sizeof(m->id)) != 0;
+
+    m->seen = true;
+    m->fault = f ? *f : (struct fault){ 0 };
+    if (f && fault_is_set(f))
+        log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", m->name),
+                  kv_c("code", f->code), kv_c("text", f->text));
+    if (anew) {
+        log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", m->name),
+                  kv_c("code", "TOPIC_RECREATED"),
+                  kv_c("text", "the source topic was deleted and made anew; it is copied from its start, "
+                               "after what is there"));
+        release_all(d, m);
+    }
+    m->id = d->plan->ids[i];
+    while (m->partitions < w->partitions)
+        adopt(d, m, m->partitions++, anew);
+}
+
+static void apply(struct director *d)
+{
+    struct mirrored *m, *next;
+    bool faulty = false;
+
+    HASH_ITER(hh, d->topics, m, next)
+        m->seen = false;
+    for (size_t i = 0; i < d->plan->wants_n; i++)
+        take_want(d, i);
+    HASH_ITER(hh, d->topics, m, next) {
+        faulty = faulty || fault_is_set(&m->fault);
+        if (m->seen)
+            continue;
+        log_event(EV_TOPIC_GONE, kv_str("flow", d->config->name), kv_str("topic", m->name));
+        release_all(d, m);
+        free_mirrored(d, m);
+    }
+    d->last_refresh_ms = loop_wall_ms(d->loop);
+    director_well(d);
+    director_goto(d, DIRECTOR_RUNNING);
+    director_wake(d);
+    if (d->config->refresh_topics_enabled && d->config->refresh_topics_interval_ms > 0)
+        timer_set_ms(d->loop, &d->refresh,
+                     faulty ? MIN(d->config->refresh_topics_interval_ms, RETRY_FAULTY_MS)
+                            : d->config->refresh_topics_interval_ms);
+    else if (faulty)
+        timer_set_ms(d->loop, &d->refresh, RETRY_FAULTY_MS);
+}
+
+void director_refresh(struct director *d)
+{
+    arena_reset(&d->arena);
+    switch (d->refresh_step) {
+    case REFRESH_LIST_SOURCE:
+        list_source(d);
+        break;
+    case REFRESH_LIST_TARGET:
+        list_target(d);
+        break;
+    case REFRESH_CONFIGS:
+        ask_configs(d);
+        break;
+    case REFRESH_CREATE:
+        create_topics(d);
+        break;
+    case REFRESH_GROW:
+        grow_topics(d);
+        break;
+    case REFRESH_DONE:
+        d->refresh_step = REFRESH_LIST_SOURCE;
+        if (d->plan_only)
+            d->plan_only(d->plan_arg, d->plan);
+        else
+            apply(d);
+        break;
+    }
+}
+
+void director_topics_free(struct director *d)
+{
+    struct mirrored *m, *next;
+
+    HASH_ITER(hh, d->topics, m, next)
+        free_mirrored(d, m);
+}
