@@ -29,14 +29,18 @@ struct stream_kind {
     enum err (*handshake)(void *state, bool *done, unsigned *want);
     enum err (*readv)(void *state, const struct iovec *iov, int count, size_t *got);
     enum err (*writev)(void *state, const struct iovec *iov, int count, size_t *put);
-    void (*end)(void *state);
+    /* Words for the last error, e.g. why a certificate is not trusted. May be NULL, and may give NULL. */
+    const char *(*error_text)(void *state);
+    void (*end)(void *state); /* the socket is still open */
 };
 
 struct stream_options {
     int send_buffer, receive_buffer; /* bytes, -1: the system's */
-    int64_t connect_timeout_ms;      /* per address (socket.connection.setup.timeout.ms) */
-    uint32_t first_address;          /* start with this address of the list, modulo its length */
-    const struct stream_kind *kind;  /* NULL: plain */
+    /* For the name, for each address and for the handshake, one after the other
+     * (socket.connection.setup.timeout.ms). 0: as long as it takes. */
+    int64_t connect_timeout_ms;
+    uint32_t first_address;         /* start with this address of the list, modulo its length */
+    const struct stream_kind *kind; /* NULL: plain */
     const void *kind_config;
 };
 
@@ -47,7 +51,8 @@ void stream_close(struct stream **s); /* no callback after this; NULL is fine */
 /* Reads are announced from STREAM_OPEN on unless paused. */
 void stream_pause(struct stream *s, bool paused);
 
-/* *got == 0 with E_OK: nothing now. */
+/* Both from STREAM_OPEN on. An error ends the stream: STREAM_FAILED follows from the loop, unless the
+ * owner closes it first. *got == 0 with E_OK: nothing now. */
 enum err stream_readv(struct stream *s, const struct iovec *iov, int count,
                       size_t *got) WARN_UNUSED;
 /* *put less than the total: STREAM_WRITABLE will come. */
@@ -55,7 +60,8 @@ enum err stream_writev(struct stream *s, const struct iovec *iov, int count,
                        size_t *put) WARN_UNUSED;
 
 enum err stream_error(const struct stream *s);
-const char *stream_error_text(const struct stream *s); /* names peer and cause */
+/* "127.0.0.1:9092: connection refused"; every address that was tried, and the name that led there. */
+const char *stream_error_text(const struct stream *s);
 const char *stream_peer(const struct stream *s);
 
 #endif
