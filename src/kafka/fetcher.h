@@ -44,14 +44,17 @@ struct fetch_part {
     void (*on_fetched)(struct fetch_part *p, const struct fetched *f);
 
     /* The fetcher's own. */
-    struct list_node node;
+    struct list_node node;    /* on one list of its link, or of the fetcher while it has none */
+    struct part_topic *topic_parts;
     struct fetch_link *link;
     enum { FETCH_OUT, FETCH_RESTING, FETCH_WANTED, FETCH_ASKED } state;
     bool in_session;          /* the broker's session holds it */
+    bool behind;              /* the log has, or may have, more than we have read */
     int64_t session_offset;   /* what the session believes */
     int32_t session_epoch, session_last_epoch;
-    int32_t max_bytes;        /* adaptive partition_max_bytes */
     int32_t session_max_bytes;
+    int32_t batch_bytes;      /* the size of the batches seen: partition_max_bytes is never less */
+    int64_t high_watermark;
     int32_t preferred;        /* preferred read replica, -1 none */
     int64_t preferred_until_ms;
     int64_t not_before_ms;    /* back-off after an error */
