@@ -7,7 +7,6 @@
 #include "kafka/fetch_link.h"
 
 #include "base/must.h"
-#include "loop/backoff.h"
 #include "wire/batch.h"
 
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include "kafka/fetch_link.h"
 
 #include "base/must.h"
-#include "loop/backoff.h"
 
 /* The deadline of a fetch beyond its longest wait is the ordinary one. */
 static int64_t deadline_ms(const struct fetch_link *k)

@@ -21,6 +21,7 @@
 
 #include "kafka/fetcher.h"
 #include "kafka/part_table.h"
+#include "loop/backoff.h"
 
 #define FETCH_BYTES_USUAL   (1 * MiB)   /* cheapest answer: still in the cache when it leaves */
 #define FETCH_BYTES_LEAST   (128 * KiB) /* asked of a broker that has little to give */

@@ -12,7 +12,6 @@
 #include "kafka/fetch_link.h"
 
 #include "base/must.h"
-#include "loop/backoff.h"
 
 static const struct part_meta *meta_of(const struct fetch_part *p)
 {

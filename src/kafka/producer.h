@@ -14,8 +14,17 @@
 #include "kafka/cluster.h"
 #include "wire/batch.h"
 
+#define PRODUCE_TEXT_MAX 160
+
 struct producer;
 struct produce_part;
+struct produce_request;
+
+struct produced {
+    int64_t base_offset; /* -1: written, but the broker does not remember where */
+    int64_t log_append_time_ms;
+    int64_t log_start_offset;
+};
 
 /* A batch on its way. The owner makes it (producer_batch_new), the producer owns it from producer_send until
  * on_acked or until producer_take_back. */
@@ -32,18 +41,20 @@ struct outgoing {
     void *note;            /* the owner's (e.g. runs of the record path); freed with mem_free */
     uint32_t tries;
     bool unsure;           /* an earlier try may be in the log */
-};
 
-struct produced {
-    int64_t base_offset;
-    int64_t log_append_time_ms;
-    int64_t log_start_offset;
+    /* The producer's own. */
+    struct produce_part *part; /* NULL once it is forgotten: its request alone keeps it */
+    struct produce_request *request; /* that carries it at the moment */
+    int32_t slot;              /* there */
+    bool done;                 /* acknowledged ahead of an older one, which is told first */
+    struct produced result;
 };
 
 struct produce_part {
     struct topic_meta *topic; /* watched by the owner */
     int32_t partition;
     bool careful; /* one in flight; an unsure outcome is told to the owner instead of being sent again */
+    /* Callbacks may send, resume and take back; they must not detach. */
     /* In order, once per batch; the producer frees o afterwards. */
     void (*on_acked)(struct produce_part *p, struct outgoing *o, const struct produced *r);
     /* o, the oldest, was refused (or is unsure and the part is careful). The partition stands still with its queue
@@ -53,18 +64,26 @@ struct produce_part {
     void (*on_waiting)(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e, const char *text);
 
     /* The producer's own. */
-    struct list_node node; /* on the link's ready list */
+    struct list_node node; /* on a list of the link, or of the producer while there is no leader */
+    struct part_topic *topic_parts;
     struct produce_link *link;
     struct list_node queue;     /* struct outgoing: not yet sent (again) */
     struct list_node in_flight; /* oldest first */
     size_t queued_bytes;
     uint32_t window;     /* 1 until the first ack on this leader, then up to 5 */
-    uint32_t in_flight_n;
-    bool attached, stopped, failing;
+    uint32_t in_flight_n;       /* sent and not answered */
+    uint32_t connection;        /* for which the window holds */
+    int64_t producer_id;        /* of the last batch sent */
+    int16_t producer_epoch;
+    bool attached, stopped;
+    bool failing;               /* one has failed; the answers to the later ones are awaited */
+    bool refused;               /* and in a way that is for the owner to decide */
     int64_t not_before_ms;
+    int64_t failing_since_ms;   /* 0: the last try went well */
     uint32_t failures;
-    int32_t refused_kerr;
-    char refused_text[160];
+    int32_t failed_kerr;
+    enum err failed_err;
+    char failed_text[PRODUCE_TEXT_MAX];
 };
 
 struct producer *producer_new(struct cluster *cl);
@@ -79,8 +98,8 @@ void outgoing_free(struct outgoing **o);
 
 void producer_send(struct producer *p, struct produce_part *part, struct outgoing *o);
 void producer_resume(struct producer *p, struct produce_part *part);
-/* Empties the queue of a stopped partition, oldest first, into *list; the caller owns them. For a partition that
- * is not stopped, the calls in flight are forgotten too (their acks will not be told): for a hard stop. */
+/* Empties the queue of a partition, oldest first, onto *list; the caller owns them. What is in flight is forgotten
+ * (its ack will not be told) and comes too, marked unsure: for a hard stop. The partition is no longer stopped. */
 void producer_take_back(struct producer *p, struct produce_part *part, struct list_node *list);
 /* Bytes queued or in flight for the partition. */
 size_t producer_pending(const struct produce_part *part);
