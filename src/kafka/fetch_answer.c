@@ -200,7 +200,9 @@ static void take_part(struct fetch_link *k, struct fetch_part *p,
     if (f.diverging) {
         rest(k, p);
     } else if (a->records.body.n && has_batch(k, p, a->records.body)) {
-        f.records = (struct slice){ .b = k->call.bytes.b, .p = a->records.body.p, .n = a->records.body.n };
+        f.records.b = k->call.bytes.b;
+        f.records.p = a->records.body.p;
+        f.records.n = a->records.body.n;
         take_aborted(k->f, a, &f);
         rest(k, p);
     }
@@ -244,7 +246,7 @@ static void take_response(struct fetch_link *k)
         }
     }
     if (!r->session_id)
-        fetch_session_lost(k); /* the broker's cache is full, or it knows no sessions: all is named again */
+        fetch_session_lost(k); /* it keeps no session for us: all is named again */
 }
 
 /* The answer as a whole is an error. */

@@ -26,11 +26,11 @@
 #define FETCH_BYTES_USUAL   (1 * MiB)   /* cheapest answer: still in the cache when it leaves */
 #define FETCH_BYTES_LEAST   (128 * KiB) /* asked of a broker that has little to give */
 #define FETCH_PART_LEAST    (32 * KiB)
-#define FETCH_SLOW_US       50000 /* a full answer that takes longer comes from far: ask for more at once */
+#define FETCH_SLOW_US       50000 /* a full answer that takes longer comes from far: ask for more */
 #define FETCH_RESUME_MS     50    /* longest wait of a poll while a partition may resume */
 #define FETCH_RESUME_FOR_MS 2000  /* a partition that rests longer will not resume at once */
 #define FETCH_ERRORS_TOLD   3     /* in a row, of those that may pass by themselves */
-#define FETCH_HOMELESS_MS   1000  /* how often metadata is asked for while a partition has no leader */
+#define FETCH_HOMELESS_MS   1000  /* how often metadata is asked for on behalf of such */
 
 /* Still in the broker's session, but no longer ours. */
 struct fetch_forgotten {
@@ -54,7 +54,7 @@ struct fetch_link {
 
     int32_t session_id;
     int32_t session_epoch; /* of the next request; 0: a new session */
-    uint32_t session_no;   /* counts sessions, so that an answer of an earlier one is known as stale */
+    uint32_t session_no;   /* counts sessions, so that a stale answer is known */
     bool by_id;            /* this session names topics by id (version 13 and up) */
 
     struct call call;
@@ -79,10 +79,10 @@ struct fetcher {
     struct fetch_link *links; /* by broker id */
     struct part_table table;
     struct list_node homeless;
-    struct task settle;     /* gives homes */
+    struct task settle; /* gives homes */
     struct timer homeless_timer;
     struct timer near_timer; /* ends the time of preferred replicas */
-    size_t near_n;          /* partitions read from one */
+    size_t near_n;           /* partitions read from one */
     struct cluster_listener listener;
     struct fetch_aborted *aborted; /* sorted copy for the callback */
     size_t aborted_room;

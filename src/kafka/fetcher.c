@@ -9,6 +9,8 @@
  * fetch_link.h. A partition without a leader is told to its owner after some tries, and one whose topic
  * the cluster refuses or does not have at once.
  */
+#include "kafka/fetcher.h"
+
 #include "kafka/fetch_link.h"
 
 #include "base/must.h"
@@ -83,8 +85,10 @@ static void tell_homeless(struct fetcher *f, struct fetch_part *p, bool tick)
 
     if (p->state != FETCH_WANTED || !p->topic->known || p->not_before_ms > loop_now_ms(f->loop))
         return;
+    if (!kerr && !m)
+        kerr = KERR_UNKNOWN_TOPIC_OR_PARTITION;
     if (!kerr)
-        kerr = !m ? KERR_UNKNOWN_TOPIC_OR_PARTITION : m->error ? m->error : KERR_LEADER_NOT_AVAILABLE;
+        kerr = m->error ? m->error : KERR_LEADER_NOT_AVAILABLE;
     switch (kerr_class(API_METADATA, kerr)) {
     case K_OK:
     case K_AGAIN:

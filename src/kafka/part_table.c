@@ -9,13 +9,6 @@
 
 #define PART_ROOM_LEAST 8
 
-bool uuid_is_zero(const struct uuid *id)
-{
-    static const struct uuid zero;
-
-    return memcmp(id, &zero, sizeof(zero)) == 0;
-}
-
 static struct part_topic *find_name(const struct part_table *t, struct str name)
 {
     struct part_topic *pt;

@@ -10,6 +10,8 @@
 #include "base/map.h"
 #include "kafka/cluster.h"
 
+#include <string.h>
+
 struct part_topic {
     struct topic_meta *meta; /* watched by the owners of the partitions */
     struct uuid id;          /* under which by_id knows it; zero: not there */
@@ -45,7 +47,10 @@ static inline void *part_topic_find(const struct part_topic *pt, int32_t partiti
 /* Takes over new topic ids from the metadata; true when a known id has changed. */
 bool part_table_reindex(struct part_table *t);
 
-bool uuid_is_zero(const struct uuid *id);
+static inline bool uuid_is_zero(const struct uuid *id)
+{
+    return memcmp(id, &(struct uuid){ 0 }, sizeof(*id)) == 0;
+}
 
 /* First pass over a request's partitions: counts this one, and gives true when its topic is new in this
  * turn. A turn begins with ++t->turn. */

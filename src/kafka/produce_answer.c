@@ -10,8 +10,8 @@ static struct outgoing *find_batch(struct produce_request *r,
                                    const struct kafka_produce_response_topic *t, int32_t partition)
 {
     static const struct uuid none;
-    struct part_topic *pt = part_table_find(&r->k->p->table, t->name,
-                                            r->call.version >= 13 ? &t->topic_id : &none);
+    struct part_topic *pt =
+        part_table_find(&r->k->p->table, t->name, r->call.version >= 13 ? &t->topic_id : &none);
     struct produce_part *part = pt ? part_topic_find(pt, partition) : NULL;
     struct list_node *n;
 
@@ -67,6 +67,7 @@ static void take_part(struct produce_request *r, struct outgoing *o,
         .log_append_time_ms = a->log_append_time_ms,
         .log_start_offset = a->log_start_offset,
     };
+    struct produce_failure failure;
 
     if (class == K_OK || a->error_code == KERR_DUPLICATE_SEQUENCE_NUMBER) {
         produce_part_acked(p, o, &result);
@@ -76,13 +77,16 @@ static void take_part(struct produce_request *r, struct outgoing *o,
         cluster_refresh(p->cluster);
         learn_leader(r, o->part, a);
     }
-    produce_part_failed(p, o, &(struct produce_failure){
-        .kerr = a->error_code, .error = E_KAFKA, .text = text_of(a) });
+    failure =
+        (struct produce_failure){ .kerr = a->error_code, .error = E_KAFKA, .text = text_of(a) };
+    produce_part_failed(p, o, &failure);
 }
 
 static void take_response(struct produce_request *r)
 {
     const struct kafka_produce_response *response = r->call.response;
+    const struct produce_failure unsaid = { .error = E_MALFORMED,
+                                            .text = STR("the answer says nothing of the batch") };
 
     for (int32_t i = 0; i < response->responses.n; i++) {
         const struct kafka_produce_response_topic *t = &response->responses.at[i];
@@ -95,17 +99,16 @@ static void take_response(struct produce_request *r)
         }
     }
     /* What the answer does not mention may or may not have been written. */
-    produce_unpack(r, &(struct produce_failure){
-        .error = E_MALFORMED, .text = STR("the broker's answer says nothing about the batch") });
+    produce_unpack(r, &unsaid);
 }
 
 void produce_answer(struct produce_request *r)
 {
+    const struct produce_failure lost = { .error = r->call.error, .text = str_c(r->call.text) };
     struct produce_link *k = r->k;
 
     if (r->call.error)
-        produce_unpack(r, &(struct produce_failure){
-            .error = r->call.error, .text = str_c(r->call.text) });
+        produce_unpack(r, &lost);
     else
         take_response(r);
     call_fini(&r->call);

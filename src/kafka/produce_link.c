@@ -45,6 +45,7 @@ static void on_timer(struct timer *t)
 /* False: the link must wait. */
 static bool send_next(struct produce_link *k, struct conn *c, struct produce_request *r)
 {
+    struct produce_failure f;
     enum err e;
 
     if (!produce_pack(k, r))
@@ -56,8 +57,10 @@ static bool send_next(struct produce_link *k, struct conn *c, struct produce_req
         return true;
     }
     r->busy = false;
-    produce_unpack(r, &(struct produce_failure){ .kerr = e == E_LIMIT ? KERR_MESSAGE_TOO_LARGE : 0,
-                                                 .error = e, .text = str_c(err_text(e)) });
+    f.error = e;
+    f.text = str_c(err_text(e));
+    f.kerr = e == E_LIMIT ? KERR_MESSAGE_TOO_LARGE : 0;
+    produce_unpack(r, &f);
     return false;
 }
 

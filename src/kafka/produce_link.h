@@ -19,13 +19,13 @@
 #include "kafka/part_table.h"
 #include "kafka/producer.h"
 
-#define PRODUCE_REQUESTS_MAX 5   /* in flight per connection; the broker remembers 5 batches of a producer id */
-#define PRODUCE_BATCHES_MAX  330 /* per request: three pieces each, of the 1024 that one write takes */
-#define PRODUCE_BYTES_MAX    (16 * MiB) /* whatever max.request.size says; a larger batch goes alone */
-#define PRODUCE_GRACE_MS     1000  /* that the broker may be late with saying that time is up */
-#define PRODUCE_GONE_MS      30000 /* an unknown topic is told when it has been unknown for so long */
-#define PRODUCE_SERVER_ERRORS_TOLD 10 /* unnamed failures of the broker, in a row */
-#define PRODUCE_HOMELESS_MS  1000
+#define PRODUCE_REQUESTS_MAX       5   /* in flight; as many batches as the broker remembers */
+#define PRODUCE_BATCHES_MAX        330 /* three pieces each, of the 1024 that one write takes */
+#define PRODUCE_BYTES_MAX          (16 * MiB) /* the most of max.request.size that is used */
+#define PRODUCE_GRACE_MS           1000       /* how late a broker may say that time is up */
+#define PRODUCE_GONE_MS            30000      /* a topic unknown for so long is told */
+#define PRODUCE_SERVER_ERRORS_TOLD 10         /* unnamed failures of the broker, in a row */
+#define PRODUCE_HOMELESS_MS        1000
 
 struct produce_request {
     struct produce_link *k;
@@ -42,10 +42,10 @@ struct produce_link {
     int32_t broker;
     UT_hash_handle hh;
     struct link *link;
-    uint32_t connection; /* counts connections; windows hold for one */
-    struct list_node ready; /* may send now */
+    uint32_t connection;      /* counts connections; windows hold for one */
+    struct list_node ready;   /* may send now */
     struct list_node delayed; /* until not_before_ms */
-    int64_t due_ms;         /* when the first of them may */
+    int64_t due_ms;           /* when the first of them may */
     size_t parts_n;
     struct produce_request requests[PRODUCE_REQUESTS_MAX];
     struct task step;
@@ -66,7 +66,7 @@ struct producer {
 
 /* What became of a batch. */
 struct produce_failure {
-    int32_t kerr;  /* 0: no answer */
+    int32_t kerr; /* 0: no answer */
     enum err error;
     struct str text;
 };

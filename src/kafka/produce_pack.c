@@ -42,8 +42,7 @@ static void fill(struct produce_request *r, struct outgoing *o)
     if (!t->partition_data.at) {
         t->name = pt->meta->name;
         t->topic_id = pt->id;
-        t->partition_data.at =
-            arena_array(&r->arena, (size_t)pt->n, sizeof(*t->partition_data.at));
+        t->partition_data.at = arena_array(&r->arena, (size_t)pt->n, sizeof(*t->partition_data.at));
         if (uuid_is_zero(&pt->id))
             r->call.version_max = 12; /* the last that names topics */
     }

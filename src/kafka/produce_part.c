@@ -173,6 +173,7 @@ void produce_part_refuse(struct producer *p, struct produce_part *part)
 /* All are answered: back to the queue, in order, and again or to the owner. */
 static void drained(struct producer *p, struct produce_part *part)
 {
+    struct produce_failure f;
     struct backoff b;
     struct list_node *n;
 
@@ -192,8 +193,10 @@ static void drained(struct producer *p, struct produce_part *part)
     part->not_before_ms = loop_now_ms(p->loop) + backoff_next_ms(&b, loop_rand(p->loop));
     p->counts.retries++;
     produce_part_place(p, part);
-    produce_part_tell_waiting(part, &(struct produce_failure){
-        .kerr = part->failed_kerr, .error = part->failed_err, .text = str_c(part->failed_text) });
+    f = (struct produce_failure){ .kerr = part->failed_kerr,
+                                  .error = part->failed_err,
+                                  .text = str_c(part->failed_text) };
+    produce_part_tell_waiting(part, &f);
 }
 
 static void answered(struct producer *p, struct produce_part *part, struct outgoing *o)

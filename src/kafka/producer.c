@@ -4,6 +4,8 @@
  * What happens to a partition's batches is in produce_part.c, what happens on a connection in
  * produce_link.c, produce_pack.c and produce_answer.c; the head of produce_link.h has the picture.
  */
+#include "kafka/producer.h"
+
 #include "kafka/produce_link.h"
 
 #include "base/must.h"
