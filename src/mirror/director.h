@@ -24,15 +24,8 @@ void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg,
 /* Only after done. */
 void director_free(struct director **d);
 
-/* Asks the workers for fresh reports; they are in the next view. */
+/* Asks the workers for fresh reports; view_build finds them when they have come. */
 void director_ask_reports(struct director *d);
-
-/* Fills v (memory from the view's arena a) with the newest reports. */
-void director_view(const struct director *d, struct arena *a, struct view_flow *v);
-
-/* Adds the flow's faults (its own, its topics', its partitions') and losses to the view's lists. */
-struct view_lists;
-void director_view_faults(const struct director *d, struct arena *a, struct view_lists *lists);
 
 struct cluster *director_cluster(const struct director *d, bool target);
 const struct flow_config *director_config(const struct director *d);
