@@ -9,18 +9,21 @@
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define POLY  0x82f63b78u /* P without x^32, reflected */
 #define CHUNK (1u << 30)  /* ISA-L takes the length as an int */
 
-/* x^(8 * 2^k) mod P. P is (x + 1) times a primitive polynomial of degree 31, so the powers come
- * round after 2^31 - 1 steps: row 31 would be row 0 again, and so on for any length. */
-#define POWERS 31
-static const uint32_t power[POWERS] = {
-    0x00800000, 0x00008000, 0x82f63b78, 0x6ea2d55c, 0x18b8ea18, 0x510ac59a, 0xb82be955, 0xb8fdb1e7,
-    0x88e56f72, 0x74c360a4, 0xe4172b16, 0x0d65762a, 0x35d73a62, 0x28461564, 0xbf455269, 0xe2ea32dc,
-    0xfe7740e6, 0xf946610b, 0x3c204f8f, 0x538586e3, 0x59726915, 0x734d5309, 0xbc1ac763, 0x7d0722cc,
-    0xd289cabe, 0xe94ca9bc, 0x05b74f3f, 0xa51e1f42, 0x40000000, 0x20000000, 0x08000000,
+/* x^(8 * 2^k - 33) mod P: times() adds the 33. P is (x + 1) times a primitive polynomial of degree
+ * 31, so the powers of x come round after 2^31 - 1: row 31 would be row 0 again, for any length. */
+#define ROWS 31
+static const uint32_t power[ROWS] = {
+    0xbf818109, 0x780d5a4d, 0x05ec76f1, 0x00000001, 0x493c7d27, 0xba4fc28e, 0x9e4addf8, 0x0d3b6092,
+    0xb9e02b86, 0xdd7e3b0c, 0x170076fa, 0xa51b6135, 0x82f89c77, 0x54a86326, 0x1dc403cc, 0x5ae703ab,
+    0xc5013a36, 0xac2ac6dd, 0x9b4615a9, 0x688d1c61, 0xf6af14e6, 0xb6ffe386, 0xb717425b, 0x478b0d30,
+    0x54cc62e5, 0x7b2102ee, 0x8a99adef, 0xa7568c8f, 0xd610d67e, 0x6b086b3f, 0xd94f3c0b,
 };
 
 #if defined(__x86_64__)
@@ -28,7 +31,7 @@ static const uint32_t power[POWERS] = {
  * instruction after it slow. */
 __attribute__((target("avx"))) static void clean_vectors(void)
 {
-    __builtin_ia32_vzeroupper();
+    _mm256_zeroupper();
 }
 #endif
 
@@ -55,7 +58,8 @@ uint32_t crc32c(uint32_t crc, const void *p, size_t n)
     return ~run(~crc, p, n);
 }
 
-static uint32_t multiply(uint32_t a, uint32_t b)
+/* a * b * x^33, which is what the two instructions give that do it in a few cycles. */
+static uint32_t times(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
 
@@ -63,16 +67,43 @@ static uint32_t multiply(uint32_t a, uint32_t b)
         product ^= b & (0u - (a >> bit & 1));
         b = b >> 1 ^ (POLY & (0u - (b & 1)));
     }
+    for (int i = 0; i < 33; i++)
+        product = product >> 1 ^ (POLY & (0u - (product & 1)));
     return product;
 }
+
+static uint32_t move(uint32_t d, size_t tail_size)
+{
+    for (int k = 0; tail_size > 0; k++, tail_size >>= 1) {
+        if (tail_size & 1)
+            d = times(d, power[k % ROWS]);
+    }
+    return d;
+}
+
+#if defined(__x86_64__)
+/* The same at a tenth of the time (bench/micro.c). The product of two reflected polynomials comes
+ * out shifted by one, and the CRC instruction multiplies by x^32 before it reduces. */
+__attribute__((target("sse4.2,pclmul"))) static uint32_t move_fast(uint32_t d, size_t tail_size)
+{
+    for (int k = 0; tail_size > 0; k++, tail_size >>= 1) {
+        __m128i a = _mm_cvtsi32_si128((int)d), b = _mm_cvtsi32_si128((int)power[k % ROWS]);
+
+        if (tail_size & 1)
+            d = (uint32_t)_mm_crc32_u64(0,
+                                        (uint64_t)_mm_cvtsi128_si64(_mm_clmulepi64_si128(a, b, 0)));
+    }
+    return d;
+}
+#endif
 
 uint32_t crc32c_patch(uint32_t old_crc, const void *diff, size_t n_diff, size_t tail_size)
 {
     uint32_t d = run(0, diff, n_diff);
 
-    for (int k = 0; tail_size > 0; k++, tail_size >>= 1) {
-        if (tail_size & 1)
-            d = multiply(d, power[k % POWERS]);
-    }
-    return old_crc ^ d;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"))
+        return old_crc ^ move_fast(d, tail_size);
+#endif
+    return old_crc ^ move(d, tail_size);
 }

@@ -19,7 +19,9 @@ struct reader {
 
 static inline struct reader reader_of(const void *p, size_t n)
 {
-    return (struct reader){ .p = p, .end = (const unsigned char *)p + n };
+    const unsigned char *from = p ? p : (const void *)""; /* no arithmetic on NULL */
+
+    return (struct reader){ .p = from, .end = from + n };
 }
 
 static inline size_t reader_left(const struct reader *r)
