@@ -234,6 +234,7 @@ enum err opt_parse(const struct opt_row *row, struct str text, void *into, struc
         e = parse_interval(row, trimmed, &n, a, why);
         break;
     case OPT_STRING:
+    case OPT_TEXT:
         *(struct str *)member = arena_str(a, trimmed);
         return E_OK;
     case OPT_RAW:
@@ -254,6 +255,27 @@ enum err opt_parse(const struct opt_row *row, struct str text, void *into, struc
     else
         *(int64_t *)member = n;
     return E_OK;
+}
+
+size_t opt_size(enum opt_type type)
+{
+    static const size_t sizes[] = {
+        [OPT_FLAG] = sizeof(OPT_C_FLAG),
+        [OPT_INT] = sizeof(OPT_C_INT),
+        [OPT_LONG] = sizeof(OPT_C_LONG),
+        [OPT_SIZE] = sizeof(OPT_C_SIZE),
+        [OPT_DURATION_MS] = sizeof(OPT_C_DURATION_MS),
+        [OPT_INTERVAL_S] = sizeof(OPT_C_INTERVAL_S),
+        [OPT_STRING] = sizeof(OPT_C_STRING),
+        [OPT_TEXT] = sizeof(OPT_C_TEXT),
+        [OPT_RAW] = sizeof(OPT_C_RAW),
+        [OPT_LIST] = sizeof(OPT_C_LIST),
+        [OPT_CHOICE] = sizeof(OPT_C_CHOICE),
+        [OPT_CHOICE_ANY] = sizeof(OPT_C_CHOICE_ANY),
+        [OPT_CLASS] = sizeof(OPT_C_CLASS),
+    };
+
+    return sizes[type];
 }
 
 void opt_defaults(const struct opt_table *t, void *into, struct arena *a)
@@ -325,6 +347,7 @@ void opt_format(const struct opt_row *row, const void *from, struct buf *out)
         buf_fmt(out, "%lld", (long long)(ms < 0 ? -1 : ms / 1000));
         break;
     case OPT_STRING:
+    case OPT_TEXT:
     case OPT_RAW:
         buf_put_str(out, *(const struct str *)member);
         break;

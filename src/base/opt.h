@@ -37,6 +37,7 @@ enum opt_type {
     OPT_DURATION_MS, /* written in milliseconds */
     OPT_INTERVAL_S,  /* a period written in seconds, kept in ms; negative is off and kept as -1 */
     OPT_STRING,      /* trimmed */
+    OPT_TEXT,        /* trimmed; may hold blanks, '#' and the like on purpose */
     OPT_RAW,         /* not trimmed */
     OPT_LIST,        /* at commas; elements trimmed; empty and repeated ones dropped */
     OPT_CHOICE,      /* one of a few words */
@@ -50,6 +51,7 @@ enum opt_type {
 #define OPT_C_DURATION_MS int64_t
 #define OPT_C_INTERVAL_S int64_t
 #define OPT_C_STRING struct str
+#define OPT_C_TEXT struct str
 #define OPT_C_RAW struct str
 #define OPT_C_LIST struct str_list
 #define OPT_C_CHOICE int
@@ -99,6 +101,9 @@ struct opt_table {
  * the null string. Values of secret rows never stand in *why. Strings and lists are copied into a. */
 WARN_UNUSED enum err opt_parse(const struct opt_row *row, struct str text, void *into,
                                struct arena *a, struct str *why);
+
+/* Size in bytes of a member of this type. */
+size_t opt_size(enum opt_type type);
 
 /* Sets every honoured member of `into` to its default. */
 void opt_defaults(const struct opt_table *t, void *into, struct arena *a);

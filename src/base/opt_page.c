@@ -11,7 +11,8 @@ static const char *type_text(enum opt_type type)
         [OPT_FLAG] = "true or false",     [OPT_INT] = "number",
         [OPT_LONG] = "number",            [OPT_SIZE] = "bytes",
         [OPT_DURATION_MS] = "ms",         [OPT_INTERVAL_S] = "seconds, -1: off",
-        [OPT_STRING] = "text",            [OPT_RAW] = "text, not trimmed",
+        [OPT_STRING] = "text",            [OPT_TEXT] = "text",
+        [OPT_RAW] = "text, not trimmed",
         [OPT_LIST] = "list",              [OPT_CHOICE] = "one of",
         [OPT_CHOICE_ANY] = "one of (any case)", [OPT_CLASS] = "class",
     };

@@ -1,0 +1,154 @@
+/* config_check.c -- what is well formed by itself and does not fit together.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Each check looks at finished flows and reports at the line that gave the value, if one did.
+ */
+#include "daemon/config_internal.h"
+
+#include <string.h>
+
+/* The entry behind a flow's or client's member; NULL: its default. */
+static const struct prop *origin_of(struct loader *l, const struct opt_table *t, const uint32_t *origins,
+                                    const char *key)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (strcmp(t->rows[i].key, key) == 0 && t->rows[i].value)
+            return origins[i] ? &l->props->at[origins[i] - 1] : NULL;
+    return NULL;
+}
+
+static const struct prop *flow_origin(struct loader *l, size_t flow, const char *key)
+{
+    return origin_of(l, &flow_opts, l->origins->flows[flow].flow, key);
+}
+
+static const struct prop *target_origin(struct loader *l, size_t flow, const char *key)
+{
+    return origin_of(l, &client_opts, l->origins->flows[flow].client[ROLE_TARGET], key);
+}
+
+/* Warnings about one entry that several flows share are given once. */
+static void warn_once(struct loader *l, const struct prop *p, const char *text)
+{
+    for (size_t i = 0; i < l->c->problem_count; i++)
+        if (l->problems[i].line == p->line && str_eq(l->problems[i].key, p->key) &&
+            str_eq(l->problems[i].text, str_c(text)))
+            return;
+    config_report(l, p, CONFIG_WARNING, "%s", text);
+}
+
+static void check_transforms(struct loader *l, size_t i)
+{
+    const struct flow_config *f = &l->flows[i];
+
+    if (f->enabled && f->transforms.n)
+        config_report(l, flow_origin(l, i, "transforms"), CONFIG_ERROR,
+                      "Java transforms cannot run here, and without them the records would differ; "
+                      "remove it, or keep this flow on MirrorMaker 2");
+}
+
+/* How batches are written: values that would break the promise of heliostat.delivery are set right. */
+static void check_delivery(struct loader *l, size_t i)
+{
+    struct flow_config *f = &l->flows[i];
+    const struct prop *acks = target_origin(l, i, "acks");
+    const struct prop *in_flight = target_origin(l, i, "max.in.flight.requests.per.connection");
+
+    if (acks && f->delivery == FLOW_EXACTLY_ONCE && f->target.acks != CLIENT_ACKS_ALL) {
+        warn_once(l, acks, "exactly-once delivery needs all, and all is used; remove it, or set "
+                           "heliostat.delivery = at-least-once");
+        f->target.acks = CLIENT_ACKS_ALL;
+    }
+    if (in_flight && f->target.max_in_flight > 5) {
+        warn_once(l, in_flight, "more than 5 cannot be kept in order, and 5 is used; write 1 to 5");
+        f->target.max_in_flight = 5;
+    }
+}
+
+/* Characters that Kafka takes in a topic's name. */
+static bool fits_topic(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+              c == '_' || c == '-'))
+            return false;
+    }
+    return true;
+}
+
+static void check_names(struct loader *l, size_t i)
+{
+    const struct flow_config *f = &l->flows[i];
+    const struct prop *separator = flow_origin(l, i, "replication.policy.separator");
+    const struct prop *clusters = props_find(l->props, STR("clusters"));
+
+    if (separator && !fits_topic(f->replication_policy_separator))
+        warn_once(l, separator, "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
+                                "no topic can be created with it; blanks at its end count too");
+    if (clusters && !(fits_topic(f->source_alias) && fits_topic(f->target_alias)))
+        warn_once(l, clusters, "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
+                               "topics named after such an alias cannot be created");
+}
+
+static bool same_addresses(const struct client_config *a, const struct client_config *b)
+{
+    if (a->bootstrap_count == 0 || a->bootstrap_count != b->bootstrap_count)
+        return false;
+    for (size_t i = 0; i < a->bootstrap_count; i++)
+        if (a->bootstrap[i].port != b->bootstrap[i].port ||
+            !str_eq_nocase(a->bootstrap[i].host, b->bootstrap[i].host))
+            return false;
+    return true;
+}
+
+static void check_addresses(struct loader *l, size_t i)
+{
+    const struct flow_config *f = &l->flows[i];
+    const struct prop *p =
+        origin_of(l, &client_opts, l->origins->flows[i].client[ROLE_TARGET], "bootstrap.servers");
+
+    if (p && f->enabled && same_addresses(&f->source, &f->target))
+        config_report(l, p, CONFIG_ERROR,
+                      "source and target of the flow %.*s have the same addresses; a cluster cannot be "
+                      "mirrored into itself",
+                      STR_ARG(f->name));
+}
+
+static const struct flow_config *reverse_of(struct loader *l, const struct flow_config *f)
+{
+    for (size_t i = 0; i < l->c->flow_count; i++) {
+        const struct flow_config *r = &l->flows[i];
+
+        if (r->enabled && str_eq(r->source.cluster, f->target.cluster) &&
+            str_eq(r->target.cluster, f->source.cluster))
+            return r;
+    }
+    return NULL;
+}
+
+static void check_loop(struct loader *l, size_t i)
+{
+    const struct flow_config *f = &l->flows[i];
+    const struct prop *p = flow_origin(l, i, "replication.policy.class");
+    const struct flow_config *r;
+
+    if (!f->enabled || f->policy != FLOW_POLICY_IDENTITY || !p)
+        return;
+    r = reverse_of(l, f);
+    if (r && r->policy == FLOW_POLICY_IDENTITY)
+        warn_once(l, p, "flows in both directions keep the names of topics, so a topic that both take "
+                        "would go round for ever; give each direction topics of its own");
+}
+
+void config_check(struct loader *l)
+{
+    for (size_t i = 0; i < l->c->flow_count; i++) {
+        check_transforms(l, i);
+        check_delivery(l, i);
+        check_names(l, i);
+        check_addresses(l, i);
+        check_loop(l, i);
+    }
+}
