@@ -12,9 +12,10 @@
  * every known broker has failed, the next round goes through the bootstrap list (KIP-899), and then they take
  * turns. Rests between rounds grow as reconnect.backoff.ms says.
  */
+#include "base/log.h"
 #include "kafka/cluster_int.h"
 
-#include "base/log.h"
+#include <stdio.h>
 
 static void rest(struct cluster *cl)
 {
@@ -95,10 +96,12 @@ static void next_list(struct cluster *cl)
     }
 }
 
-void cluster_seat_failed(struct cluster *cl, enum err e, const char *text)
+void cluster_seat_failed(struct cluster *cl, enum err e, const char *why)
 {
     struct seat *s = &cl->seat;
+    char text[CALL_TEXT_MAX];
 
+    snprintf(text, sizeof(text), "%s", why); /* it may be the connection's */
     conn_close(&s->conn);
     if (s->state == SEAT_HALTED)
         return;
