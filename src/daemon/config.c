@@ -198,7 +198,11 @@ static int by_line(const void *x, const void *y)
 
     if (a->line != b->line)
         return a->line < b->line ? -1 : 1;
-    return str_cmp(a->key, b->key);
+    if (!str_eq(a->key, b->key))
+        return str_cmp(a->key, b->key);
+    if (a->severity != b->severity)
+        return a->severity < b->severity ? -1 : 1;
+    return str_cmp(a->text, b->text);
 }
 
 static struct config *config_new(const struct config_args *args)

@@ -19,7 +19,7 @@ struct place {
     enum client_kind kind;     /* 0: no client's key */
     enum verdict verdict;
     const struct opt_row *row;
-    const char *advice; /* of MISPLACED: a format with up to two strings, see report_misplaced */
+    const char *advice; /* of MISPLACED: %s stands for the rest of the key */
 };
 
 static const struct client_prefix {
@@ -112,7 +112,7 @@ static bool judge_client(struct place *at, struct str key)
         row = opt_find(&client_opts, at->rest, c->kind);
         at->verdict = UNKNOWN;
         if (row && at->scope == TOP)
-            misplaced(at, row, "MirrorMaker 2 does not read it without a cluster either; write CLUSTER.%s%s");
+            misplaced(at, row, "MirrorMaker 2 does not read it without a cluster either; write CLUSTER.%s");
         else if (row)
             judge_row(at, row);
         return true;
@@ -138,14 +138,14 @@ static void judge_top(struct place *at, struct str key)
     } else if (str_starts(at->rest, STR("config.providers.")) || is_storage(at->rest)) {
         at->verdict = GOOD;
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_OWN))) {
-        misplaced(at, row, "MirrorMaker 2 reads it for a single flow only; write SOURCE->TARGET.%s%s");
+        misplaced(at, row, "MirrorMaker 2 reads it for a single flow only; write SOURCE->TARGET.%s");
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_TARGET))) {
-        misplaced(at, row, "MirrorMaker 2 reads it for a target cluster only; write TARGET.%s%s");
+        misplaced(at, row, "MirrorMaker 2 reads it for a target cluster only; write TARGET.%s");
     } else if (!judge_client(at, key) && (row = opt_find(&client_opts, at->rest, CLIENT_ALL))) {
         misplaced(at, row,
-                  row->where & CLIENT_CONSUMER ? "a client's option; write SOURCE.consumer.%s%s"
-                  : row->where & CLIENT_PRODUCER ? "a client's option; write TARGET.producer.%s%s"
-                                                 : "a client's option; write CLUSTER.admin.%s%s");
+                  row->where & CLIENT_CONSUMER ? "a client's option; write SOURCE.consumer.%s"
+                  : row->where & CLIENT_PRODUCER ? "a client's option; write TARGET.producer.%s"
+                                                 : "a client's option; write CLUSTER.admin.%s");
     }
 }
 
@@ -162,17 +162,17 @@ static void judge_cluster(struct place *at, struct str key)
     } else if (is_storage(at->rest)) {
         at->verdict = GOOD;
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_ANY | FLOW_OWN))) {
-        misplaced(at, row, "an option of flows, not of clusters; write SOURCE->TARGET.%s%s");
+        misplaced(at, row, "an option of flows, not of clusters; write SOURCE->TARGET.%s");
     } else if ((row = opt_find(&client_opts, at->rest, CLIENT_ALL))) {
         misplaced(at, row,
                   row->where == CLIENT_ALL
                       ? "MirrorMaker 2 gives it to its Connect worker only, which does not exist here; "
-                        "write CLUSTER.consumer.%s%s, and the same with producer and admin"
-                  : row->where & CLIENT_CONSUMER ? "no client reads it there; write CLUSTER.consumer.%s%s"
-                  : row->where & CLIENT_PRODUCER ? "no client reads it there; write CLUSTER.producer.%s%s"
-                                                 : "no client reads it there; write CLUSTER.admin.%s%s");
+                        "write CLUSTER.consumer.%s, and the same with producer and admin"
+                  : row->where & CLIENT_CONSUMER ? "no client reads it there; write CLUSTER.consumer.%s"
+                  : row->where & CLIENT_PRODUCER ? "no client reads it there; write CLUSTER.producer.%s"
+                                                 : "no client reads it there; write CLUSTER.admin.%s");
     } else if ((row = opt_find(&process_opts, at->rest, PROCESS_TOP))) {
-        misplaced(at, row, "an option of the whole process; write %s%s");
+        misplaced(at, row, "an option of the whole process; write %s");
     }
 }
 
@@ -184,7 +184,7 @@ static void judge_flow(struct place *at, struct str key)
                              : STR_NULL;
 
     if (str_eq(at->source, at->target)) {
-        misplaced(at, row, "a cluster is not mirrored to itself; remove %s%s");
+        misplaced(at, row, "a cluster is not mirrored to itself; remove %s");
     } else if (row) {
         judge_row(at, row);
     } else if (judge_client(at, key)) {
@@ -192,12 +192,12 @@ static void judge_flow(struct place *at, struct str key)
     } else if (!str_is_null(cluster) && config_is_security_key(cluster)) {
         judge_row(at, opt_find(&client_opts, cluster, CLIENT_ALL));
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_TARGET | FLOW_WORKER))) {
-        misplaced(at, row, "an option of the worker, which MirrorMaker 2 reads for a target only; write TARGET.%s%s");
+        misplaced(at, row, "an option of the worker, which MirrorMaker 2 reads for a target only; write TARGET.%s");
     } else if (config_is_security_key(at->rest)) {
         misplaced(at, opt_find(&client_opts, at->rest, CLIENT_ALL),
-                  "clients do not read it there; write CLUSTER.%s%s");
+                  "clients do not read it there; write CLUSTER.%s");
     } else if ((row = opt_find(&process_opts, at->rest, PROCESS_TOP))) {
-        misplaced(at, row, "an option of the whole process; write %s%s");
+        misplaced(at, row, "an option of the whole process; write %s");
     }
 }
 
@@ -380,18 +380,34 @@ static void report_unknown(struct loader *l, const struct prop *p, const struct 
                       "no such option of MirrorMaker 2, Kafka's clients or Heliostat; remove it or mend the name");
 }
 
+/* Advice with the key in place of %s, and with the alias in place of CLUSTER or TARGET where it is known. */
 static void report_misplaced(struct loader *l, const struct prop *p, const struct place *at)
 {
     struct str client = at->kind == CLIENT_CONSUMER   ? STR("consumer.")
                         : at->kind == CLIENT_PRODUCER ? STR("producer.")
                         : at->kind == CLIENT_ADMIN    ? STR("admin.")
                                                       : STR("");
-    int64_t slot = str_find(str_c(at->advice), STR("%s%s"), 0);
-    struct str before = str_part(str_c(at->advice), 0, (size_t)slot);
-    struct str behind = str_part(str_c(at->advice), (size_t)slot + 4, SIZE_MAX);
+    struct str word = at->scope == CLUSTER ? STR("CLUSTER.") : STR("TARGET.");
+    struct str advice = str_c(at->advice);
+    struct buf out;
 
-    config_report(l, p, CONFIG_WARNING, "has no effect here: %.*s%.*s%.*s%.*s", STR_ARG(before), STR_ARG(client),
-                  STR_ARG(at->rest), STR_ARG(behind));
+    buf_init(&out, 16 * KiB);
+    while (advice.n) {
+        size_t used = 1;
+
+        if (str_starts(advice, STR("%s"))) {
+            buf_fmt(&out, "%.*s%.*s", STR_ARG(client), STR_ARG(at->rest));
+            used = 2;
+        } else if (at->scope != TOP && str_starts(advice, word)) {
+            buf_fmt(&out, "%.*s.", STR_ARG(at->scope == CLUSTER ? at->source : at->target));
+            used = word.n;
+        } else {
+            buf_put_char(&out, advice.p[0]);
+        }
+        advice = str_part(advice, used, advice.n);
+    }
+    config_report(l, p, CONFIG_WARNING, "has no effect here: %.*s", STR_ARG(buf_str(&out)));
+    buf_fini(&out);
 }
 
 static void report_entry(struct loader *l, const struct prop *p)
@@ -410,7 +426,7 @@ static void report_entry(struct loader *l, const struct prop *p)
     else if (by_alias)
         config_report(l, p, CONFIG_WARNING, "an older name, read where the new one is absent; write %s",
                       at.row->key);
-    else if (at.verdict == GOOD && at.row && at.row->when == OPT_LATER)
+    else if (at.verdict == GOOD && at.row && at.row->when == OPT_LATER && !config_entry_of(l, p)->refused)
         config_report(l, p, CONFIG_WARNING,
                       "was read and checked, but what it asks for comes with a later release");
 }
