@@ -7,6 +7,7 @@
 #ifndef KAFKA_TOPIC_READER_H
 #define KAFKA_TOPIC_READER_H
 
+#include "base/fault.h"
 #include "kafka/cluster.h"
 
 struct topic_reader;
@@ -19,14 +20,16 @@ struct topic_record {
 };
 
 struct topic_reader_ops {
-    void (*on_record)(void *arg, const struct topic_record *r); /* bytes valid during the call */
-    /* Once, from the loop. kerr != 0: Kafka's refusal (UNKNOWN_TOPIC_OR_PARTITION when the topic is not there). Temporary
+    /* Bytes are valid during the call. The reader must not be freed here. */
+    void (*on_record)(void *arg, const struct topic_record *r);
+    /* Once, from the loop; the reader may be freed there. kerr != 0: Kafka's refusal (UNKNOWN_TOPIC_OR_PARTITION when the topic is not there). Temporary
      * trouble is retried for ever with back-off, never told here (see topic_reader_fault). */
     void (*on_done)(void *arg, enum err e, int32_t kerr);
     void *arg;
 };
 
-struct topic_reader *topic_reader_start(struct cluster *cl, struct str topic, const struct topic_reader_ops *ops);
+struct topic_reader *topic_reader_start(struct cluster *cl, struct str topic,
+                                        const struct topic_reader_ops *ops);
 const struct fault *topic_reader_fault(const struct topic_reader *r);
 void topic_reader_free(struct topic_reader **r); /* no callback after this */
 
