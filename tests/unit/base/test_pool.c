@@ -6,6 +6,8 @@
 #include "base/rand.h"
 #include "unit/test.h"
 
+#include <stdio.h>
+
 #define BLOCK (256 * KiB)
 
 static struct block *take(struct pool *p, size_t size)
@@ -98,6 +100,39 @@ TEST(small)
     b = pool_take(p, 0, 0);
     CHECK(b && b->data);
     block_drop(&b);
+    pool_free(&p);
+}
+
+static size_t resident_bytes(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (f && fscanf(f, "%*d %ld", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return (size_t)pages * 4 * KiB;
+}
+
+/* What lies unused goes back to the system (the sanitizer keeps freed memory for a while). */
+TEST(trim_gives_memory_back)
+{
+    struct pool *p = pool_new(BLOCK, 100 * BLOCK);
+    struct block *blocks[100];
+    size_t full;
+
+    for (size_t i = 0; i < COUNT(blocks); i++)
+        blocks[i] = take(p, BLOCK);
+    full = resident_bytes();
+    for (size_t i = 0; i < COUNT(blocks); i++)
+        block_drop(&blocks[i]);
+    pool_trim(p);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    CHECK(resident_bytes() + 90 * BLOCK < full);
+#else
+    (void)full;
+#endif
     pool_free(&p);
 }
 
@@ -219,5 +254,5 @@ TEST(random_life)
     pool_free(&p);
 }
 
-TESTS(RUN(last_in_first_out), RUN(budget), RUN(oversize), RUN(small), RUN(waiters_in_order),
-      RUN(waiters_and_blocks), RUN(slices), RUN(random_life))
+TESTS(RUN(last_in_first_out), RUN(budget), RUN(oversize), RUN(small), RUN(trim_gives_memory_back),
+      RUN(waiters_in_order), RUN(waiters_and_blocks), RUN(slices), RUN(random_life))

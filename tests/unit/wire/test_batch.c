@@ -9,6 +9,8 @@
 #include "unit/test.h"
 #include "wire/prim.h"
 
+#include <stdio.h>
+
 /* Appendix A of the relay rules: two records, transactional, producer 4242. */
 static const unsigned char batch_a[] = {
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0xe8, 0x00, 0x00, 0x00, 0x49, 0x00, 0x00, 0x00,
@@ -194,6 +196,34 @@ TEST(restamp_equals_full_pass)
     mem_free(data);
 }
 
+/* Whole batches of every codec as Java's producers write them. */
+TEST(restamp_of_java_batches)
+{
+    static const char *const names[] = { "none", "gzip", "snappy", "lz4", "zstd" };
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char path[512], *data = mem_new(MiB);
+        size_t size;
+        struct batch b;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "%s/batches/java-%s.bin", TEST_DATA, names[i]);
+        f = fopen(path, "rb");
+        CHECK(f);
+        size = fread(data, 1, MiB, f);
+        fclose(f);
+        CHECK(batch_crc_ok(data, size));
+        batch_restamp(data, size, &stamp_b, (unsigned char *)data);
+        CHECK(batch_crc_ok(data, size));
+        CHECK_EQ(batch_peek(str_of(data, size), &b), BATCH_V2);
+        CHECK_EQ(b.size, size);
+        CHECK_EQ(b.attributes, i);
+        CHECK_EQ(b.count, 200);
+        CHECK_EQ(b.base_sequence, 1000);
+        mem_free(data);
+    }
+}
+
 /* The patch must not bless what was damaged on the way. */
 TEST(restamp_keeps_damage_visible)
 {
@@ -224,4 +254,4 @@ TEST(seal_gives_batch_a)
 
 TESTS(RUN(peek_reads_all_fields), RUN(peek_verdicts), RUN(peek_refuses_impossible_numbers),
       RUN(crc), RUN(restamp_gives_batch_b), RUN(restamp_equals_full_pass),
-      RUN(restamp_keeps_damage_visible), RUN(seal_gives_batch_a))
+      RUN(restamp_of_java_batches), RUN(restamp_keeps_damage_visible), RUN(seal_gives_batch_a))
