@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from lab import jars  # noqa: E402
+from lab import heliostat, jars  # noqa: E402
 from lab.cluster import Cluster  # noqa: E402
 
 _numbers = itertools.count(1)
@@ -62,6 +62,35 @@ def pool():
 def pair(pool):
     """Two Kafka 4.3 clusters that tests share; a test that kills brokers starts its own."""
     return [pool.get("4.3.0", "source"), pool.get("4.3.0", "target")]
+
+
+class Flow:
+    """One flow between two clusters with names of its own: a topic NAME, aliases NAMEs and NAMEt."""
+
+    def __init__(self, name, source, target):
+        self.name, self.clusters = name, (source, target)
+        self.source, self.target = source.bootstrap, target.bootstrap
+        self.a, self.b = name + "s", name + "t"
+
+    def config(self, topics=None, **more):
+        """The lines of the properties file; further keys with "__" for a dot."""
+        return heliostat.config(self.source, self.target, self.a, self.b, topics or self.name, **more)
+
+    def remote(self, topic=None):
+        """The name of the copy."""
+        return "%s.%s" % (self.a, topic or self.name)
+
+
+@pytest.fixture
+def flow(pair, name):
+    """A flow between the shared clusters."""
+    return Flow(name, *pair)
+
+
+@pytest.fixture
+def own_flow(pool, name):
+    """A flow between clusters that tests may kill."""
+    return Flow(name, *pool.many(("4.3.0",), "own-source"), *pool.many(("4.3.0",), "own-target"))
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@ import collections
 import threading
 import time
 
-from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource,
+                                   NewPartitions, NewTopic)
 
 from . import records
 
@@ -36,14 +37,45 @@ def create_topic(bootstrap, name, partitions=1, config=None, replication=-1, tri
 
 def grow_topic(bootstrap, name, partitions):
     """Adds partitions to a topic."""
-    admin(bootstrap).create_partitions([NewPartitions(name, partitions)])[name].result(15)
+    a = admin(bootstrap)  # the client must outlive its futures
+    a.create_partitions([NewPartitions(name, partitions)])[name].result(15)
     wait_partitions(bootstrap, name, partitions)
 
 
 def delete_topics(bootstrap, names):
     """Deletes topics."""
-    for future in admin(bootstrap).delete_topics(list(names)).values():
+    a = admin(bootstrap)
+    for future in a.delete_topics(list(names)).values():
         future.result(15)
+
+
+def delete_records(bootstrap, topic, partition, offset):
+    """Deletes what lies before an offset."""
+    a, place = admin(bootstrap), TopicPartition(topic, partition, offset)
+    a.delete_records([place])[place].result(15)
+
+
+def set_config(bootstrap, topic, **values):
+    """Changes configs of a topic: "_" in a name stands for a dot, None removes."""
+    a, op = admin(bootstrap), AlterConfigOpType
+    entries = [ConfigEntry(k.replace("_", "."), None if v is None else str(v),
+                           incremental_operation=op.DELETE if v is None else op.SET) for k, v in values.items()]
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+    a.incremental_alter_configs([resource])[resource].result(15)
+
+
+def describe(bootstrap, names):
+    """{topic: {"partitions": n, "replication": n, "configs": {name: value of all that are not defaults}}}"""
+    a = admin(bootstrap)
+    topics = a.list_topics(timeout=15).topics
+    futures = a.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, n) for n in names])
+    out = {}
+    for resource, future in futures.items():
+        parts = topics[resource.name].partitions.values()
+        configs = {k: v.value for k, v in future.result(15).items() if v.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
+        out[resource.name] = {"partitions": len(parts), "replication": max(len(p.replicas) for p in parts),
+                              "configs": configs}
+    return out
 
 
 def partitions_of(bootstrap, name):

@@ -91,3 +91,19 @@ class MirrorMaker:
             if self.child.poll() is not None or time.monotonic() > end:
                 raise cluster.LabError("MirrorMaker: %s not reached\n%s" % (what, cluster.tail(self.out)))
             time.sleep(0.25)
+
+
+def consume(c, topic, isolation="read_uncommitted", idle_ms=2500):
+    """What Java's console consumer prints of a topic, partition by partition in order; offsets left out."""
+    shown = ("timestamp", "key", "partition", "headers")
+    options = [x for k in shown for x in ("--formatter-property" if c.version.startswith("4.") else "--property",
+                                          "print.%s=true" % k)]
+    text = tool_output(c, "org.apache.kafka.tools.consumer.ConsoleConsumer", "--topic", topic, "--from-beginning",
+                       "--isolation-level", isolation, "--timeout-ms", str(idle_ms), *options)
+    lines = [line for line in text.splitlines() if "\tPartition:" in line]
+    return sorted(lines, key=lambda line: line.split("Partition:")[1].split("\t")[0])
+
+
+def tool_output(c, main, *args):
+    """A program whose exit code says nothing: the console consumer ends with an error when it is idle."""
+    return run_class(c.version, main, "--bootstrap-server", c.bootstrap, *args, check=False)
