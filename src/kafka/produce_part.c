@@ -74,6 +74,15 @@ static bool follow_leader(struct producer *p, struct produce_part *part)
     return false;
 }
 
+/* Behind a new connection there may be a broker that has started anew and knows one batch, not five. */
+static void note_connection(struct produce_part *part)
+{
+    if (part->connection == part->link->connection)
+        return;
+    part->connection = part->link->connection;
+    part->window = 1;
+}
+
 void produce_part_place(struct producer *p, struct produce_part *part)
 {
     struct outgoing *next = head(&part->queue);
@@ -83,10 +92,7 @@ void produce_part_place(struct producer *p, struct produce_part *part)
     if (part->stopped || part->failing || !next || !follow_leader(p, part))
         return;
     k = part->link;
-    if (part->connection != k->connection) {
-        part->connection = k->connection;
-        part->window = 1;
-    }
+    note_connection(part);
     if (part->in_flight_n >= window(part, next))
         return;
     if (part->not_before_ms <= loop_now_ms(p->loop)) {
@@ -103,6 +109,7 @@ struct outgoing *produce_part_take(struct produce_part *part)
     struct outgoing *o = head(&part->queue);
 
     must(o && !part->failing && !part->stopped);
+    note_connection(part);
     list_remove(&o->node);
     list_remove(&part->node);
     list_add_tail(&part->in_flight, &o->node);
