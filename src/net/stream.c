@@ -9,7 +9,7 @@
  *
  * N-1  Callbacks note and wake; step() moves. Only an open stream calls its owner straight from readiness,
  *      since that is the data path.
- * N-2  Every call to the owner may close the stream, so nothing is touched after it unless `gone` says no.
+ * N-2  Every call to the owner may close the stream, so nothing is touched after tell() unless it says so.
  * N-3  The socket is polled for writing only after a write that found no room.
  */
 #include "net/stream.h"
@@ -46,7 +46,8 @@ struct stream {
     bool paused;
     bool blocked;  /* the last write found no room */
     bool has_more; /* a kind may hold bytes that the socket does not announce */
-    bool *gone;    /* set while readiness is told: becomes true when the owner closes */
+    bool telling;  /* the owner is being called: the struct stays until it returns */
+    bool closed;   /* by the owner in that call */
     enum state state;
     enum err error;
     struct task step;
@@ -156,11 +157,28 @@ static void want(struct stream *s)
     sock_want(s->sock, s->error ? 0 : what); /* a dead socket would be ready for ever */
 }
 
+static void release(struct stream *s)
+{
+    mem_free(s->name);
+    mem_free(s);
+}
+
+/* False when the owner has closed the stream meanwhile; then it is gone. */
+static bool tell(struct stream *s, enum stream_event ev)
+{
+    s->telling = true;
+    s->fn(s, ev, s->arg);
+    s->telling = false;
+    if (!s->closed)
+        return true;
+    release(s);
+    return false;
+}
+
 /* The data path: readiness of an open stream goes straight to the owner. */
 static void on_ready(struct sock *sock, unsigned what, void *arg)
 {
     struct stream *s = arg;
-    bool gone = false;
 
     (void)sock;
     if (s->state != OPEN) {
@@ -168,18 +186,14 @@ static void on_ready(struct sock *sock, unsigned what, void *arg)
         task_wake(s->loop, &s->step);
         return;
     }
-    s->gone = &gone;
     if (what & SOCK_WRITABLE && s->blocked) {
         s->blocked = false;
-        s->fn(s, STREAM_WRITABLE, s->arg);
-        if (gone)
+        if (!tell(s, STREAM_WRITABLE))
             return;
         want(s); /* no change, and no system call, when the owner has filled it again */
     }
     if (what & SOCK_READABLE && !s->paused && !s->error)
-        s->fn(s, STREAM_READABLE, s->arg);
-    if (!gone)
-        s->gone = NULL;
+        (void)tell(s, STREAM_READABLE);
 }
 
 /* Tries the next address; on_ready or the deadline tells how it went. */
@@ -270,15 +284,8 @@ static void hang_up(struct stream *s)
 /* Level-triggered, as the socket is: again in each turn while the kind may hold bytes. */
 static void tell_more(struct stream *s)
 {
-    bool gone = false;
-
-    if (!s->has_more || s->paused)
+    if (!s->has_more || s->paused || !tell(s, STREAM_READABLE))
         return;
-    s->gone = &gone;
-    s->fn(s, STREAM_READABLE, s->arg);
-    if (gone)
-        return;
-    s->gone = NULL;
     if (s->has_more && !s->paused)
         task_wake(s->loop, &s->step);
 }
@@ -314,7 +321,7 @@ static void step(struct task *t)
             want(s);
             if (s->has_more)
                 task_wake(s->loop, &s->step);
-            s->fn(s, STREAM_OPEN, s->arg);
+            (void)tell(s, STREAM_OPEN);
             return;
         case OPEN:
             if (s->error) {
@@ -325,7 +332,7 @@ static void step(struct task *t)
             return;
         case FAILED:
             hang_up(s);
-            s->fn(s, STREAM_FAILED, s->arg);
+            (void)tell(s, STREAM_FAILED);
             return;
         }
     }
@@ -370,10 +377,9 @@ void stream_close(struct stream **sp)
         return;
     *sp = NULL;
     hang_up(s);
-    if (s->gone)
-        *s->gone = true;
-    mem_free(s->name);
-    mem_free(s);
+    s->closed = true;
+    if (!s->telling)
+        release(s);
 }
 
 void stream_pause(struct stream *s, bool paused)
