@@ -17,6 +17,7 @@ static inline struct client_config test_config(const struct client_endpoint *boo
         .bootstrap = bootstrap,
         .bootstrap_count = count,
         .client_id = STR("tester"),
+        .client_rack = STR(""),
         .metadata_max_age_ms = 300000,
         .metadata_recovery_strategy = CLIENT_RECOVERY_REBOOTSTRAP,
         .reconnect_backoff_ms = 5,
