@@ -76,14 +76,20 @@ void plan_decide(struct plan *p)
 
     p->creates = arena_array(p->arena, n, sizeof(*p->creates));
     p->grows = arena_array(p->arena, n, sizeof(*p->grows));
+    p->create_of = arena_array(p->arena, p->wants_n, sizeof(*p->create_of));
+    p->grow_of = arena_array(p->arena, p->wants_n, sizeof(*p->grow_of));
     for (size_t i = 0; i < n; i++) {
+        size_t want = (size_t)(actions[i].want - p->wants);
+
         if (is_faulty(p, actions[i].want->target_name))
             continue;
-        if (actions[i].kind == TOPIC_CREATE)
-            p->creates[p->creates_n++] = (struct plan_create){ .want = actions[i].want };
-        else
-            p->grows[p->grows_n++] =
-                (struct plan_grow){ .want = actions[i].want, .was = actions[i].was };
+        if (actions[i].kind == TOPIC_CREATE) {
+            p->create_of[want] = &p->creates[p->creates_n++];
+            *p->create_of[want] = (struct plan_create){ .want = actions[i].want };
+        } else {
+            p->grow_of[want] = &p->grows[p->grows_n++];
+            *p->grow_of[want] = (struct plan_grow){ .want = actions[i].want, .was = actions[i].was };
+        }
     }
 }
 
@@ -143,19 +149,40 @@ void plan_add_configs(struct plan *p, const struct kafka_describe_configs_respon
             p->creates[j].described = true;
 }
 
+/* Creations and growths are sorted by target name (topics_plan). */
 struct plan_create *plan_find_create(struct plan *p, struct str target_name)
 {
-    for (size_t i = 0; i < p->creates_n; i++)
-        if (str_eq(p->creates[i].want->target_name, target_name))
-            return &p->creates[i];
+    size_t low = 0, high = p->creates_n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int c = str_cmp(p->creates[mid].want->target_name, target_name);
+
+        if (c == 0)
+            return &p->creates[mid];
+        if (c < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
     return NULL;
 }
 
 struct plan_grow *plan_find_grow(struct plan *p, struct str target_name)
 {
-    for (size_t i = 0; i < p->grows_n; i++)
-        if (str_eq(p->grows[i].want->target_name, target_name))
-            return &p->grows[i];
+    size_t low = 0, high = p->grows_n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int c = str_cmp(p->grows[mid].want->target_name, target_name);
+
+        if (c == 0)
+            return &p->grows[mid];
+        if (c < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
     return NULL;
 }
 
@@ -217,14 +244,16 @@ void plan_take_grown(struct plan *p, struct plan_grow *g, int32_t kerr, struct s
 
 const struct fault *plan_fault(const struct plan *p, const struct topic_want *w)
 {
-    for (size_t i = 0; i < p->creates_n; i++)
-        if (p->creates[i].want == w && fault_is_set(&p->creates[i].fault))
-            return &p->creates[i].fault;
-    for (size_t i = 0; i < p->grows_n; i++)
-        if (p->grows[i].want == w && fault_is_set(&p->grows[i].fault))
-            return &p->grows[i].fault;
-    for (size_t i = 0; i < p->faults_n; i++)
-        if (str_eq(p->faults[i].target_name, w->target_name))
-            return &p->faults[i].fault;
+    size_t i = (size_t)(w - p->wants);
+    const struct plan_create *c = p->create_of ? p->create_of[i] : NULL;
+    const struct plan_grow *g = p->grow_of ? p->grow_of[i] : NULL;
+
+    if (c && fault_is_set(&c->fault))
+        return &c->fault;
+    if (g && fault_is_set(&g->fault))
+        return &g->fault;
+    for (size_t k = 0; k < p->faults_n; k++)
+        if (str_eq(p->faults[k].target_name, w->target_name))
+            return &p->faults[k].fault;
     return NULL;
 }

@@ -44,9 +44,14 @@ struct plan {
     size_t creates_n;
     struct plan_grow *grows;
     size_t grows_n;
+    struct plan_create **create_of; /* by index of the want; NULL: none */
+    struct plan_grow **grow_of;
     struct plan_refused *refused;
     size_t refused_n;
-    struct { struct str target_name; struct fault fault; } *faults; /* described badly at either side */
+    struct plan_described { /* badly, at either side */
+        struct str target_name;
+        struct fault fault;
+    } *faults;
     size_t faults_n, topics_max;
 };
 

@@ -73,8 +73,7 @@ static int by_name(const void *a, const void *b)
 static void add_flow(struct view *v, const struct director *d)
 {
     static const char *const delivery[] = { [FLOW_EXACTLY_ONCE] = "exactly-once",
-                                            [FLOW_AT_LEAST_ONCE] = "at-least-once",
-                                            [FLOW_AT_MOST_ONCE] = "at-most-once" };
+                                            [FLOW_AT_LEAST_ONCE] = "at-least-once" };
     struct view_flow *f = &v->flows[v->flows_n++];
     struct mirrored *m, *next;
     size_t rows = 0;
