@@ -191,8 +191,8 @@ static int32_t min_bytes(struct fetch_link *k, int64_t may_give)
     int64_t most = MIN(may_give, (int64_t)k->ask_bytes);
     int32_t want = MAX(k->f->config->fetch_min_bytes, 0);
 
-    if (want <= most)
-        return want;
+    if (want <= most || !may_give)
+        return (int32_t)MIN(want, most);
     if (!k->f->min_bytes_told)
         log_event(EV_FETCH_MIN_BYTES, kv_str("cluster", cluster_name(k->f->cluster)),
                   kv_int("broker", k->broker), kv_int("asked", want), kv_int("most", most));
