@@ -15,7 +15,7 @@ struct fetch_wish {
 };
 
 struct fetch_session {
-    int32_t id, epoch; /* epoch expected next */
+    int32_t id, epoch;                   /* epoch expected next */
     struct fetch_wish wishes[LOG_PARTS]; /* in the order in which they are served */
     int wishes_n;
 };
@@ -36,10 +36,10 @@ struct fetch_fake {
     struct fetch_held held[LOG_BROKERS];
     struct timer timer;
     bool refuse_sessions;
-    int32_t error_next;    /* of the next answer as a whole */
-    int32_t preferred;     /* the leader sends readers there; 0: nobody */
-    int64_t diverge_at;    /* an end offset told once, to whoever reads partition 0; 0: not */
-    bool aborted;          /* answers carry a list of aborted transactions, unsorted */
+    int32_t error_next; /* of the next answer as a whole */
+    int32_t preferred;  /* the leader sends readers there; 0: nobody */
+    int64_t diverge_at; /* an end offset told once, to whoever reads partition 0; 0: not */
+    bool aborted;       /* answers carry a list of aborted transactions, unsorted */
     /* What was seen. */
     uint32_t requests, listed, forgotten, fulls; /* listed: partitions named */
     uint32_t over[LOG_BROKERS];
@@ -76,9 +76,11 @@ static inline void fetch_fake_wish(struct fetch_session *s, const struct uuid *i
     while (i < s->wishes_n && s->wishes[i].partition != w->partition)
         i++;
     s->wishes_n = MAX(s->wishes_n, i + 1);
-    s->wishes[i] = (struct fetch_wish){ .partition = w->partition, .offset = w->fetch_offset,
+    s->wishes[i] = (struct fetch_wish){ .partition = w->partition,
+                                        .offset = w->fetch_offset,
                                         .max_bytes = w->partition_max_bytes,
-                                        .epoch = w->current_leader_epoch, .id = *id };
+                                        .epoch = w->current_leader_epoch,
+                                        .id = *id };
 }
 
 static inline void fetch_fake_forget(struct fetch_session *s, int32_t partition)
@@ -86,14 +88,15 @@ static inline void fetch_fake_forget(struct fetch_session *s, int32_t partition)
     for (int i = 0; i < s->wishes_n; i++) {
         if (s->wishes[i].partition != partition)
             continue;
-        memmove(&s->wishes[i], &s->wishes[i + 1], (size_t)(--s->wishes_n - i) * sizeof(s->wishes[0]));
+        memmove(&s->wishes[i], &s->wishes[i + 1],
+                (size_t)(--s->wishes_n - i) * sizeof(s->wishes[0]));
         return;
     }
 }
 
 /* Bytes from the wish's offset on, cut where the limit is, as brokers do. */
-static inline struct str fetch_fake_read(struct fake_log *g, const struct fetch_wish *w, size_t limit,
-                                         bool whole)
+static inline struct str fetch_fake_read(struct fake_log *g, const struct fetch_wish *w,
+                                         size_t limit, bool whole)
 {
     const struct log_part *p = &g->parts[w->partition];
     struct buf b;
@@ -116,7 +119,8 @@ static inline struct str fetch_fake_read(struct fake_log *g, const struct fetch_
     return out;
 }
 
-static inline int32_t fetch_fake_error(struct fake_log *g, int32_t broker, const struct fetch_wish *w)
+static inline int32_t fetch_fake_error(struct fake_log *g, int32_t broker,
+                                       const struct fetch_wish *w)
 {
     struct log_part *p = log_part(g, w->partition);
     int32_t kerr;
@@ -180,7 +184,8 @@ static inline bool fetch_fake_answer(struct fake_log *g, struct fetch_held *h, b
 
         fetch_fake_part(g, log_broker_id(g, h->f), &w, out);
         if (!out->error_code && out->preferred_read_replica < 0 && out->diverging_epoch.epoch < 0)
-            out->records.body = fetch_fake_read(g, &w, MIN((size_t)w.max_bytes, left), given_n == 0);
+            out->records.body =
+                fetch_fake_read(g, &w, MIN((size_t)w.max_bytes, left), given_n == 0);
         if (out->records.body.n)
             given[given_n++] = w;
         else
@@ -188,7 +193,9 @@ static inline bool fetch_fake_answer(struct fake_log *g, struct fetch_held *h, b
         left -= MIN(left, out->records.body.n);
         x->answered_bytes += (int64_t)out->records.body.n;
         if (x->aborted && out->records.body.n) {
-            static struct kafka_fetch_response_aborted list[3] = { { 7, 30 }, { 8, 10 }, { 9, 20 } };
+            static struct kafka_fetch_response_aborted list[3] = { { 7, 30 },
+                                                                   { 8, 10 },
+                                                                   { 9, 20 } };
 
             out->aborted_transactions.at = list;
             out->aborted_transactions.n = 3;
@@ -203,7 +210,8 @@ static inline bool fetch_fake_answer(struct fake_log *g, struct fetch_held *h, b
     memcpy(s->wishes, kept, sizeof(kept[0]) * (size_t)kept_n);
     memcpy(s->wishes + kept_n, given, sizeof(given[0]) * (size_t)given_n);
     t.topic = str_c(g->topic);
-    t.topic_id = s->wishes_n ? s->wishes[0].id : g->id; /* of tests with one partition, when it changes */
+    t.topic_id =
+        s->wishes_n ? s->wishes[0].id : g->id; /* of tests with one partition, when it changes */
     r.responses.at = &t;
     r.responses.n = t.partitions.n > 0;
     r.session_id = x->refuse_sessions || h->q.version < 7 ? 0 : s->id;
@@ -228,8 +236,8 @@ static inline void fetch_fake_poll(struct timer *timer)
 }
 
 /* The session that the request is for, as changed by it; NULL: *kerr says why not. */
-static inline struct fetch_session *fetch_fake_update(struct fetch_fake *x,
-                                                      const struct kafka_fetch_request *in, int32_t *kerr)
+static inline struct fetch_session *
+fetch_fake_update(struct fetch_fake *x, const struct kafka_fetch_request *in, int32_t *kerr)
 {
     struct fetch_session *s;
 
@@ -242,8 +250,9 @@ static inline struct fetch_session *fetch_fake_update(struct fetch_fake *x,
         x->fulls++;
     } else {
         s = fetch_fake_session(x, in->session_id);
-        *kerr = !s ? KERR_FETCH_SESSION_ID_NOT_FOUND :
-                s->epoch != in->session_epoch ? KERR_INVALID_FETCH_SESSION_EPOCH : 0;
+        *kerr = !s                              ? KERR_FETCH_SESSION_ID_NOT_FOUND
+                : s->epoch != in->session_epoch ? KERR_INVALID_FETCH_SESSION_EPOCH
+                                                : 0;
         if (*kerr)
             return NULL;
     }

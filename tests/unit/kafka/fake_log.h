@@ -11,10 +11,10 @@
 #include "unit/kafka/kafka_test.h"
 #include "wire/batch_builder.h"
 
-#define LOG_BROKERS 2
-#define LOG_PARTS   64
-#define LOG_FAULTS  32
-#define LOG_PIDS    4
+#define LOG_BROKERS    2
+#define LOG_PARTS      64
+#define LOG_FAULTS     32
+#define LOG_PIDS       4
 #define LOG_REMEMBERED 5
 
 struct log_batch {
@@ -64,10 +64,10 @@ struct fake_log {
     struct arena arena; /* of one answer */
 
     /* Produce. */
-    bool hold;          /* produce requests get no answer */
-    uint32_t held;      /* how many did not */
-    int cut_in;         /* hang up instead of answering the n-th produce request from now; 0: never */
-    bool cut_appends;   /* having written it */
+    bool hold;        /* produce requests get no answer */
+    uint32_t held;    /* how many did not */
+    int cut_in;       /* hang up instead of answering the n-th produce request from now; 0: never */
+    bool cut_appends; /* having written it */
     int produce_version;
     int64_t next_pid;
     int32_t pid_error; /* of InitProducerId */
@@ -191,8 +191,8 @@ static inline int32_t log_broker_id(const struct fake_log *g, const struct fake 
     return (int32_t)(f - g->brokers) + 1;
 }
 
-static inline void log_produce_one(struct fake_log *g, int32_t broker, int32_t index, struct str bytes,
-                                   struct kafka_produce_response_partition *out)
+static inline void log_produce_one(struct fake_log *g, int32_t broker, int32_t index,
+                                   struct str bytes, struct kafka_produce_response_partition *out)
 {
     struct log_part *p = log_part(g, index);
     struct log_fault fault = { 0 };
@@ -235,8 +235,8 @@ static inline void log_produce(struct fake_log *g, struct fake *f, struct fake_r
         out->name = t->name;
         out->topic_id = t->topic_id;
         out->partition_responses.n = t->partition_data.n;
-        out->partition_responses.at =
-            arena_array(&g->arena, (size_t)t->partition_data.n, sizeof(*out->partition_responses.at));
+        out->partition_responses.at = arena_array(&g->arena, (size_t)t->partition_data.n,
+                                                  sizeof(*out->partition_responses.at));
         for (int32_t j = 0; j < t->partition_data.n && (!cut || g->cut_appends); j++)
             /* Backwards: the order of an answer is the broker's. */
             log_produce_one(g, log_broker_id(g, f), t->partition_data.at[j].index,

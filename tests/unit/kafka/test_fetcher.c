@@ -10,13 +10,13 @@
 struct taker {
     struct rig *rig;
     struct fetch_part part;
-    int64_t next;    /* offset of the next record that may come */
+    int64_t next; /* offset of the next record that may come */
     int calls, errors;
     int32_t error;
     int64_t diverging_end;
     int64_t high_watermark;
     int aborted_n;
-    bool keep;       /* does not resume by itself, and keeps the slice */
+    bool keep; /* does not resume by itself, and keeps the slice */
     struct slice kept;
 };
 
@@ -81,7 +81,8 @@ static void set_up(struct rig *t, bool with_id)
     *t = (struct rig){ 0 };
     t->l = loop_new("test");
     t->g = log_start(t->l, PARTS, with_id);
-    t->at = (struct client_endpoint){ .host = STR("127.0.0.1"), .port = (uint16_t)t->g->brokers[0].port };
+    t->at = (struct client_endpoint){ .host = STR("127.0.0.1"),
+                                      .port = (uint16_t)t->g->brokers[0].port };
     t->config = test_config(&t->at, 1);
     t->config.fetch_max_bytes = 50 * MiB;
     t->config.max_partition_fetch_bytes = 1 * MiB;
@@ -94,8 +95,9 @@ static void set_up(struct rig *t, bool with_id)
     t->f = fetcher_new(t->cluster, t->pool, 1);
     for (int i = 0; i < PARTS; i++) {
         t->t[i] = (struct taker){ .rig = t };
-        t->t[i].part = (struct fetch_part){ .topic = t->topic, .partition = i, .last_epoch = -1,
-                                            .on_fetched = on_fetched };
+        t->t[i].part = (struct fetch_part){
+            .topic = t->topic, .partition = i, .last_epoch = -1, .on_fetched = on_fetched
+        };
     }
 }
 
@@ -247,8 +249,10 @@ TEST(rest_and_removal_are_forgotten)
 
 TEST(session_errors)
 {
-    static const int32_t errors[] = { KERR_FETCH_SESSION_ID_NOT_FOUND, KERR_INVALID_FETCH_SESSION_EPOCH,
-                                      KERR_FETCH_SESSION_TOPIC_ID_ERROR, KERR_UNKNOWN_SERVER_ERROR };
+    static const int32_t errors[] = { KERR_FETCH_SESSION_ID_NOT_FOUND,
+                                      KERR_INVALID_FETCH_SESSION_EPOCH,
+                                      KERR_FETCH_SESSION_TOPIC_ID_ERROR,
+                                      KERR_UNKNOWN_SERVER_ERROR };
     struct rig t;
 
     set_up(&t, true);
@@ -334,8 +338,10 @@ TEST(errors)
     static const struct {
         int32_t kerr;
         int times;
-    } told[] = { { KERR_OFFSET_NOT_AVAILABLE, 3 }, { KERR_TOPIC_AUTHORIZATION_FAILED, 1 },
-                 { KERR_UNKNOWN_TOPIC_OR_PARTITION, 1 }, { KERR_UNKNOWN_TOPIC_ID, 1 },
+    } told[] = { { KERR_OFFSET_NOT_AVAILABLE, 3 },
+                 { KERR_TOPIC_AUTHORIZATION_FAILED, 1 },
+                 { KERR_UNKNOWN_TOPIC_OR_PARTITION, 1 },
+                 { KERR_UNKNOWN_TOPIC_ID, 1 },
                  { KERR_OFFSET_OUT_OF_RANGE, 1 } };
     struct rig t;
 
@@ -533,7 +539,8 @@ TEST(created_anew)
     tear_down(&t);
 }
 
-TESTS(RUN(two_brokers), RUN(session_names_what_changed), RUN(rest_and_removal_are_forgotten), RUN(session_errors),
-      RUN(without_sessions), RUN(leader_moves), RUN(errors), RUN(truncation_and_aborted), RUN(near_replica),
-      RUN(budget), RUN(huge_batches_and_small_caps), RUN(min_bytes_is_clamped), RUN(cut_and_come_again),
-      RUN(topic_without_home), RUN(created_anew))
+TESTS(RUN(two_brokers), RUN(session_names_what_changed), RUN(rest_and_removal_are_forgotten),
+      RUN(session_errors), RUN(without_sessions), RUN(leader_moves), RUN(errors),
+      RUN(truncation_and_aborted), RUN(near_replica), RUN(budget), RUN(huge_batches_and_small_caps),
+      RUN(min_bytes_is_clamped), RUN(cut_and_come_again), RUN(topic_without_home),
+      RUN(created_anew))

@@ -10,7 +10,7 @@
 struct writer {
     struct rig *rig;
     struct produce_part part;
-    int32_t sent;     /* batches ever sent; the next sequence is 2 * sent */
+    int32_t sent; /* batches ever sent; the next sequence is 2 * sent */
     int32_t acked;
     int32_t refused_kerr;
     int refusals, waits;
@@ -76,7 +76,8 @@ static void on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr,
     w->refusals++;
 }
 
-static void on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e, const char *text)
+static void on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e,
+                       const char *text)
 {
     struct writer *w = container_of(p, struct writer, part);
 
@@ -91,7 +92,8 @@ static void set_up(struct rig *t, bool with_id)
     *t = (struct rig){ .pid = 77 };
     t->l = loop_new("test");
     t->g = log_start(t->l, PARTS, with_id);
-    t->at = (struct client_endpoint){ .host = STR("127.0.0.1"), .port = (uint16_t)t->g->brokers[0].port };
+    t->at = (struct client_endpoint){ .host = STR("127.0.0.1"),
+                                      .port = (uint16_t)t->g->brokers[0].port };
     t->config = test_config(&t->at, 1);
     t->config.max_request_size = 1 * MiB;
     t->config.max_in_flight = 5;
@@ -100,8 +102,11 @@ static void set_up(struct rig *t, bool with_id)
     t->p = producer_new(t->cluster);
     for (int i = 0; i < PARTS; i++) {
         t->w[i] = (struct writer){ .rig = t };
-        t->w[i].part = (struct produce_part){ .topic = t->topic, .partition = i, .on_acked = on_acked,
-                                              .on_refused = on_refused, .on_waiting = on_waiting };
+        t->w[i].part = (struct produce_part){ .topic = t->topic,
+                                              .partition = i,
+                                              .on_acked = on_acked,
+                                              .on_refused = on_refused,
+                                              .on_waiting = on_waiting };
         producer_attach(t->p, &t->w[i].part);
     }
 }
@@ -217,7 +222,8 @@ TEST(first_batch_goes_alone)
     CHECK_EQ(t.g->parts[0].batches_n, 1);
     t.g->hold = false;
     for (int k = 0; k < FAKE_CONNS; k++)
-        fake_hang_up(&t.g->brokers[0].conns[k]); /* the answer is lost: the first goes again, alone */
+        fake_hang_up(
+            &t.g->brokers[0].conns[k]); /* the answer is lost: the first goes again, alone */
     check_all(&t);
     /* Another producer id begins alone too. */
     t.pid = 78;
@@ -235,7 +241,8 @@ TEST(first_batch_goes_alone)
 TEST(retriable_in_the_middle)
 {
     struct rig t;
-    static const int32_t errors[] = { KERR_NOT_ENOUGH_REPLICAS, KERR_REQUEST_TIMED_OUT, KERR_LEADER_NOT_AVAILABLE,
+    static const int32_t errors[] = { KERR_NOT_ENOUGH_REPLICAS, KERR_REQUEST_TIMED_OUT,
+                                      KERR_LEADER_NOT_AVAILABLE,
                                       KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND };
 
     set_up(&t, true);
@@ -329,8 +336,12 @@ TEST(refusals_and_resume)
 {
     static const struct {
         int32_t kerr;
-    } cases[] = { { KERR_MESSAGE_TOO_LARGE }, { KERR_INVALID_RECORD }, { KERR_TOPIC_AUTHORIZATION_FAILED },
-                  { KERR_INVALID_PRODUCER_EPOCH }, { KERR_CORRUPT_MESSAGE }, { KERR_POLICY_VIOLATION } };
+    } cases[] = { { KERR_MESSAGE_TOO_LARGE },
+                  { KERR_INVALID_RECORD },
+                  { KERR_TOPIC_AUTHORIZATION_FAILED },
+                  { KERR_INVALID_PRODUCER_EPOCH },
+                  { KERR_CORRUPT_MESSAGE },
+                  { KERR_POLICY_VIOLATION } };
     struct rig t;
 
     set_up(&t, true);
@@ -491,8 +502,10 @@ TEST(no_leader_and_denied)
 /* Faults of all kinds at random, from a fixed seed: the log ends exact. */
 TEST(storm)
 {
-    static const int32_t errors[] = { KERR_NOT_ENOUGH_REPLICAS, KERR_REQUEST_TIMED_OUT, KERR_LEADER_NOT_AVAILABLE,
-                                      KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, KERR_KAFKA_STORAGE_ERROR };
+    static const int32_t errors[] = { KERR_NOT_ENOUGH_REPLICAS, KERR_REQUEST_TIMED_OUT,
+                                      KERR_LEADER_NOT_AVAILABLE,
+                                      KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                                      KERR_KAFKA_STORAGE_ERROR };
     struct rig t;
     struct rand r;
 
@@ -528,6 +541,6 @@ TEST(storm)
 }
 
 TESTS(RUN(order_and_packing), RUN(first_batch_goes_alone), RUN(retriable_in_the_middle),
-      RUN(cut_with_five_in_flight), RUN(cut_in_between), RUN(out_of_order_at_the_head), RUN(refusals_and_resume),
-      RUN(careful), RUN(leader_moves), RUN(later_one_succeeds_first), RUN(versions), RUN(hard_stop),
-      RUN(no_leader_and_denied), RUN(storm))
+      RUN(cut_with_five_in_flight), RUN(cut_in_between), RUN(out_of_order_at_the_head),
+      RUN(refusals_and_resume), RUN(careful), RUN(leader_moves), RUN(later_one_succeeds_first),
+      RUN(versions), RUN(hard_stop), RUN(no_leader_and_denied), RUN(storm))

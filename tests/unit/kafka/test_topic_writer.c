@@ -37,7 +37,8 @@ static void set_up(struct rig *t)
     *t = (struct rig){ 0 };
     t->l = loop_new("test");
     t->g = log_start(t->l, PARTS, true);
-    t->at = (struct client_endpoint){ .host = STR("127.0.0.1"), .port = (uint16_t)t->g->brokers[0].port };
+    t->at = (struct client_endpoint){ .host = STR("127.0.0.1"),
+                                      .port = (uint16_t)t->g->brokers[0].port };
     t->config = test_config(&t->at, 1);
     t->cluster = cluster_new(t->l, &t->config, STR("A"));
     t->w = topic_writer_new(t->cluster, STR("t"), &ops);
@@ -144,7 +145,9 @@ TEST(partition_by_key)
     static const struct {
         const char *key;
         int32_t hash;
-    } cases[] = { { "21", -973932308 }, { "foobar", -790332482 }, { "a-little-bit-long-string", -985981536 },
+    } cases[] = { { "21", -973932308 },
+                  { "foobar", -790332482 },
+                  { "a-little-bit-long-string", -985981536 },
                   { "a-little-bit-longer-string", -1486304829 },
                   { "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971 } };
     struct rig t;
@@ -163,9 +166,12 @@ TEST(partition_by_key)
 
 TEST(retries)
 {
-    static const int32_t errors[] = { KERR_NOT_ENOUGH_REPLICAS, KERR_REQUEST_TIMED_OUT, KERR_NOT_LEADER_OR_FOLLOWER,
-                                      KERR_TOPIC_AUTHORIZATION_FAILED, KERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
-                                      KERR_UNKNOWN_PRODUCER_ID, KERR_UNKNOWN_TOPIC_OR_PARTITION };
+    static const int32_t errors[] = {
+        KERR_NOT_ENOUGH_REPLICAS,          KERR_REQUEST_TIMED_OUT,
+        KERR_NOT_LEADER_OR_FOLLOWER,       KERR_TOPIC_AUTHORIZATION_FAILED,
+        KERR_OUT_OF_ORDER_SEQUENCE_NUMBER, KERR_UNKNOWN_PRODUCER_ID,
+        KERR_UNKNOWN_TOPIC_OR_PARTITION
+    };
     struct rig t;
     char key[16], value[16];
 
@@ -195,7 +201,8 @@ TEST(without_idempotence)
     t.g->pid_error = KERR_CLUSTER_AUTHORIZATION_FAILED;
     put(&t, "a", "1");
     settle(&t);
-    CHECK_EQ(batch_peek(str_of(t.g->parts[0].batches[0].bytes, t.g->parts[0].batches[0].n), &b), BATCH_V2);
+    CHECK_EQ(batch_peek(str_of(t.g->parts[0].batches[0].bytes, t.g->parts[0].batches[0].n), &b),
+             BATCH_V2);
     CHECK_EQ(b.producer_id, -1);
     tear_down(&t);
 }
@@ -240,5 +247,5 @@ TEST(many_batches)
     tear_down(&t);
 }
 
-TESTS(RUN(newest_value_in_order), RUN(tickets), RUN(partition_by_key), RUN(retries), RUN(without_idempotence),
-      RUN(id_comes_late_and_topic_too), RUN(many_batches))
+TESTS(RUN(newest_value_in_order), RUN(tickets), RUN(partition_by_key), RUN(retries),
+      RUN(without_idempotence), RUN(id_comes_late_and_topic_too), RUN(many_batches))
