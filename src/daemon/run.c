@@ -6,17 +6,9 @@
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/file_args.h"
+#include "loop/loop.h"
 
 #include <stdio.h>
-#include <time.h>
-
-static int64_t wall_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Warnings of the file as log events: the daemon's standard error is its log. */
 static void log_warnings(const struct config *c)
@@ -46,7 +38,7 @@ int run_main(int argc, char **argv)
         code = 2;
     } else {
         log_setup(config->process.log_format == 1 ? LOG_JSON : LOG_TEXT,
-                  (enum log_level)config->process.log_level, wall_ms, NULL);
+                  (enum log_level)config->process.log_level, loop_clock_ms, NULL);
         log_warnings(config);
         code = control_run(config);
     }

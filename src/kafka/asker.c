@@ -32,7 +32,7 @@ struct asker {
     struct task send;
 };
 
-void ask_init(struct ask *q)
+void asker_init_ask(struct ask *q)
 {
     *q = (struct ask){ .replica_id = -1, .timestamp = ASK_LATEST };
     list_init(&q->node);
@@ -255,30 +255,24 @@ struct asker *asker_new(struct cluster *cl)
     return a;
 }
 
-static void on_forgotten(struct call *c)
-{
-    batch_free(container_of(c, struct ask_batch, call));
-}
-
 void asker_free(struct asker **ap)
 {
     struct asker *a = *ap;
-    struct list_node *n, *after;
+    struct list_node *n;
 
     if (!a)
         return;
     task_cancel(&a->send);
     while ((n = list_first(&a->waiting)))
-        ask_cancel(container_of(n, struct ask, node));
-    LIST_EACH_SAFE(n, after, &a->batches) {
+        asker_cancel(container_of(n, struct ask, node));
+    while ((n = list_first(&a->batches))) {
         struct ask_batch *b = container_of(n, struct ask_batch, node);
         struct list_node *q;
 
         while ((q = list_first(&b->asks)))
-            ask_cancel(container_of(q, struct ask, node));
-        list_remove(&b->node);
-        b->call.done = on_forgotten; /* frees itself when the cancel comes back */
-        call_cancel(&b->call);
+            asker_cancel(container_of(q, struct ask, node));
+        call_drop(&b->call);
+        batch_free(b);
     }
     mem_free(a);
     *ap = NULL;
@@ -294,7 +288,7 @@ void asker_put(struct asker *a, struct ask *q)
     task_wake(cluster_loop(a->cluster), &a->send);
 }
 
-void ask_cancel(struct ask *q)
+void asker_cancel(struct ask *q)
 {
     list_remove(&q->node);
     q->batch = NULL;

@@ -45,7 +45,7 @@ void asker_free(struct asker **a); /* open questions are forgotten without an an
 
 void asker_put(struct asker *a, struct ask *q);
 /* No done after this; harmless when nothing is open. */
-void ask_cancel(struct ask *q);
-void ask_init(struct ask *q);
+void asker_cancel(struct ask *q);
+void asker_init_ask(struct ask *q);
 
 #endif

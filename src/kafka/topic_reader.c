@@ -359,8 +359,8 @@ static void make_parts(struct topic_reader *r)
         p->fetch = (struct fetch_part){
             .topic = r->topic, .partition = i, .last_epoch = -1, .on_fetched = on_fetched
         };
-        ask_init(&p->first);
-        ask_init(&p->last);
+        asker_init_ask(&p->first);
+        asker_init_ask(&p->last);
         p->first.topic = p->last.topic = r->topic;
         p->first.partition = p->last.partition = i;
         p->first.timestamp = ASK_EARLIEST;
@@ -400,8 +400,8 @@ static void leave(struct topic_reader *r)
 {
     for (int32_t i = 0; i < r->parts_n; i++) {
         fetcher_remove(r->fetcher, &r->parts[i].fetch);
-        ask_cancel(&r->parts[i].first);
-        ask_cancel(&r->parts[i].last);
+        asker_cancel(&r->parts[i].first);
+        asker_cancel(&r->parts[i].last);
     }
     cluster_unlisten(&r->listener);
     timer_cancel(cluster_loop(r->cluster), &r->again);

@@ -54,6 +54,8 @@ void loop_check(const struct loop *l);
 int64_t loop_now_us(const struct loop *l);
 int64_t loop_now_ms(const struct loop *l);
 int64_t loop_wall_ms(const struct loop *l);
+/* The wall clock where there is no loop: for the log. Any thread. Real back end only. */
+int64_t loop_clock_ms(void);
 
 /* The loop's only source of randomness. */
 struct rand *loop_rand(struct loop *l);

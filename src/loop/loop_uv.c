@@ -276,6 +276,11 @@ int64_t loop_now_ms(const struct loop *l)
 int64_t loop_wall_ms(const struct loop *l)
 {
     (void)l;
+    return loop_clock_ms();
+}
+
+int64_t loop_clock_ms(void)
+{
     return clock_us(CLOCK_REALTIME) / 1000;
 }
 

@@ -8,6 +8,8 @@
  * A flow that is not enabled only writes heartbeats: waiting (for the target) -> preparing -> running.
  * One call is under way at a time. Thread: control.
  */
+#include "mirror/director.h"
+
 #include "mirror/director_internal.h"
 
 #include "base/alloc.h"

@@ -9,7 +9,7 @@
 #include "kafka/topic_writer.h"
 #include "loop/backoff.h"
 #include "mirror/director.h"
-#include "mirror/director_plan.h"
+#include "mirror/plan.h"
 #include "mirror/filter.h"
 #include "mirror/policy.h"
 #include "mirror/topics.h"

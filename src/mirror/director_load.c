@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "mirror/formats.h"
-#include "mirror/position.h"
+#include "mirror/state.h"
 
 #include <string.h>
 

@@ -4,6 +4,8 @@
  * Owns the two clusters as this worker sees them, the fetcher, the producer and the relays between. Thread:
  * the worker's. Positions are kept by flow_store.c.
  */
+#include "mirror/flow.h"
+
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/must.h"

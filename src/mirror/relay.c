@@ -23,6 +23,8 @@
  *
  * Thread: the worker's.
  */
+#include "mirror/relay.h"
+
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/must.h"
@@ -113,7 +115,7 @@ static void stop_data(struct relay *r)
     struct list_node taken;
     struct list_node *n;
 
-    ask_cancel(&r->ask);
+    asker_cancel(&r->ask);
     fetcher_remove(r->flow->fetcher, &r->fetch);
     list_init(&taken);
     producer_take_back(r->flow->producer, &r->produce, &taken);
@@ -301,7 +303,7 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
     list_init(&r->dirty_node);
     list_init(&r->waiting_node);
     list_init(&r->storing_node);
-    ask_init(&r->ask);
+    asker_init_ask(&r->ask);
     backoff_init(&r->backoff, 100, 10000);
     r->pair = start->has_pair ? start->pair
                               : (struct pair){ .source = start->next, .target = -1,

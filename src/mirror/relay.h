@@ -9,7 +9,7 @@
 #define MIRROR_RELAY_H
 
 #include "base/fault.h"
-#include "mirror/position.h"
+#include "mirror/state.h"
 
 struct flow;
 struct relay;

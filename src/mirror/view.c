@@ -3,6 +3,8 @@
  *
  * view_build runs on the control thread; what it makes is immutable and may be read anywhere.
  */
+#include "mirror/view.h"
+
 #include "mirror/view_build.h"
 
 #include "base/alloc.h"

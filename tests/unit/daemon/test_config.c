@@ -154,8 +154,8 @@ TEST(precedence)
         /* our own */
         { "heliostat.delivery = at-least-once", "A->B", "heliostat.delivery", "at-least-once",
           "heliostat.delivery:4" },
-        { "heliostat.delivery = at-least-once\nA->B.heliostat.delivery = at-most-once", "A->B",
-          "heliostat.delivery", "at-most-once", "A->B.heliostat.delivery:5" },
+        { "heliostat.delivery = at-least-once\nA->B.heliostat.delivery = exactly-once", "A->B",
+          "heliostat.delivery", "exactly-once", "A->B.heliostat.delivery:5" },
         { "heliostat.memory.max = 1 GiB", "process", "heliostat.memory.max", "1073741824",
           "heliostat.memory.max:4" },
         /* the last of several wins */

@@ -1,9 +1,9 @@
-/* test_position.c -- the state topic's records there and back, and what is not ours.
+/* test_state.c -- the state topic's records there and back, and what is not ours.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "unit/test.h"
 
-#include "mirror/position.h"
+#include "mirror/state.h"
 
 TEST(pair_there_and_back)
 {

@@ -1,7 +1,7 @@
-/* position.c -- the state topic's records as JSON, both ways.
+/* state.c -- the state topic's records as JSON, both ways.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "mirror/position.h"
+#include "mirror/state.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
-/* director_plan.c -- keeps what one look at the topics has brought together.
+/* plan.c -- keeps what one look at the topics has brought together.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "mirror/director_plan.h"
+#include "mirror/plan.h"
 
 #include "base/log.h"
 

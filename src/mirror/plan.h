@@ -1,11 +1,11 @@
-/* director_plan.h -- one look at the topics of a flow: what there is, what will be done, what went wrong.
+/* plan.h -- one look at the topics of a flow: what there is, what will be done, what went wrong.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Filled step by step by director_topics.c from the answers of both clusters; `check` prints it. Everything lies in
  * the arena given to plan_new. No I/O; control thread or cli.
  */
-#ifndef MIRROR_DIRECTOR_PLAN_H
-#define MIRROR_DIRECTOR_PLAN_H
+#ifndef MIRROR_PLAN_H
+#define MIRROR_PLAN_H
 
 #include "base/fault.h"
 #include "mirror/policy.h"

@@ -1,4 +1,4 @@
-/* position.h -- where a partition stands: the pair of source and target that belong together.
+/* state.h -- where a partition stands: the pair of source and target that belong together.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The pair is the base of exactly once without transactions (architecture.md, "after a crash"): all records
@@ -6,8 +6,8 @@
  * producer id at `epoch`. It is stored now and then in the state topic; the target's real end tells the rest.
  * Plain values; any thread.
  */
-#ifndef MIRROR_POSITION_H
-#define MIRROR_POSITION_H
+#ifndef MIRROR_STATE_H
+#define MIRROR_STATE_H
 
 #include "base/buf.h"
 #include "base/err.h"
