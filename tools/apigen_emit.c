@@ -84,28 +84,47 @@ void emit_header(FILE *out, const struct schema *s)
     fprintf(out, "#endif\n");
 }
 
-/* The default as the address of a constant, or NULL. */
-static const char *initial(const struct prop *f)
-{
-    const struct primitive *prim = primitive_find(f->type);
+static const char *initial_of(const struct def *d);
 
-    if (!f->initial || !strcmp(f->initial, "null"))
-        return "NULL";
-    if (!strcmp(f->type, "bool"))
-        return !strcmp(f->initial, "true") ? "&(const bool){ true }" : "NULL";
-    if (!strtoll(f->initial, NULL, 0))
-        return "NULL";
-    if (!strcmp(f->type, "int64"))
-        return format("&(const int64_t){ INT64_C(%" PRId64 ") }",
-                      (int64_t)strtoll(f->initial, NULL, 0));
-    return format("&(const %s){ (%s)%lldLL }", prim->c, prim->c, strtoll(f->initial, NULL, 0));
+/* The default as C has it, or NULL when it is zero, as a null string is. */
+static const char *default_of(const struct prop *f)
+{
+    const char *v = f->initial ? f->initial : "0";
+    long long n = strtoll(v, NULL, 0);
+
+    if (!strcmp(v, "null"))
+        return f->array ? "{ .n = -1 }" : NULL;
+    if (f->array || (f->of && f->null_since >= 0))
+        return NULL;
+    if (f->of)
+        return initial_of(f->of);
+    if (!strcmp(f->type, "string") || !strcmp(f->type, "bytes"))
+        return "{ .p = \"\" }";
+    if (!strcmp(v, "true"))
+        return v;
+    if (n == INT32_MIN)
+        return "INT32_MIN";
+    return n ? format("INT64_C(%lld)", n) : NULL;
+}
+
+/* A struct with every field at its default. */
+static const char *initial_of(const struct def *d)
+{
+    const char *text = "";
+
+    for (int i = 0; i < d->props_n; i++) {
+        const char *v = default_of(d->props[i]);
+
+        if (v)
+            text = format("%s%s.%s = %s", text, *text ? ", " : "", d->props[i]->name, v);
+    }
+    return format("{ %s }", *text ? text : "0");
 }
 
 static void emit_field(FILE *out, const struct def *d, const struct prop *f)
 {
     const struct primitive *prim = primitive_find(f->type);
     const char *wire = prim ? prim->wire : "W_STRUCT";
-    bool null_default = f->initial && !strcmp(f->initial, "null");
 
     fprintf(out,
             "    { .name = \"%s\", .type = %s, .since = %d, .until = %d, .null_since = %d, .tag = "
@@ -116,10 +135,6 @@ static void emit_field(FILE *out, const struct def *d, const struct prop *f)
         fprintf(out, ", .of_type = %s", wire);
     if (f->of)
         fprintf(out, ", .of = &%s_msg", f->of->name);
-    if (strcmp(initial(f), "NULL"))
-        fprintf(out, ", .initial = %s", initial(f));
-    if (null_default)
-        fprintf(out, ", .null_default = true");
     if (f->ignorable)
         fprintf(out, ", .ignorable = true");
     fprintf(out, " },\n");
@@ -134,11 +149,14 @@ static void emit_messages(FILE *out, const struct api *a, const struct half *h)
         fprintf(out, "static const struct field %s_fields[] = {\n", d->name);
         for (int k = 0; k < d->props_n; k++)
             emit_field(out, d, d->props[k]);
-        fprintf(out, "    { .type = W_END },\n};\n");
+        fprintf(out, "    { .type = W_END },\n};\nstatic const struct %s %s_initial = %s;\n",
+                d->name, d->name, initial_of(d));
         fprintf(out, "const struct message %s_msg = {\n", d->name);
         fprintf(out, "    .name = \"%s\", .fields = %s_fields,\n", d->name + strlen("kafka_"),
                 d->name);
-        fprintf(out, "    .size = sizeof(struct %s), .flexible = %s,\n};\n\n", d->name, flexible);
+        fprintf(out,
+                "    .initial = &%s_initial, .size = sizeof(struct %s), .flexible = %s,\n};\n\n",
+                d->name, d->name, flexible);
     }
 }
 

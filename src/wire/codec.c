@@ -14,39 +14,10 @@
 
 #include <string.h>
 
-/* ---- defaults */
-
-static void set_default(const struct field *f, void *p)
-{
-    switch ((enum wire_type)f->type) {
-    case W_STRING:
-    case W_BYTES:
-        *(struct str *)p = f->null_default ? STR_NULL : STR("");
-        break;
-    case W_ARRAY:
-        *(struct array *)p = (struct array){ .n = f->null_default ? -1 : 0 };
-        break;
-    case W_STRUCT:
-        if (row_is_pointer(f))
-            *(void **)p = NULL;
-        else
-            codec_init(f->of, p);
-        break;
-    default:
-        if (f->initial)
-            memcpy(p, f->initial, row_width(f->type, NULL));
-        else
-            memset(p, 0, row_width(f->type, NULL));
-    }
-}
-
 void codec_init(const struct message *m, void *msg)
 {
-    for (const struct field *f = m->fields; f->type; f++)
-        set_default(f, row_at(f, msg));
+    memcpy(msg, m->initial, m->size);
 }
-
-/* ---- decoding */
 
 struct decoder {
     struct reader r;
@@ -59,19 +30,13 @@ struct decoder {
 static void decode_struct(struct decoder *d, const struct message *m, void *msg);
 static void decode_value(struct decoder *d, const struct field *f, int type, void *p);
 
-static void spoil(struct decoder *d)
-{
-    d->r.bad = true;
-    d->r.p = d->r.end;
-}
-
 static void *take_memory(struct decoder *d, size_t size)
 {
     void *p = arena_try(d->arena, size);
 
     if (!p) {
         d->full = true;
-        spoil(d);
+        reader_spoil(&d->r);
     }
     return p;
 }
@@ -112,7 +77,7 @@ static void decode_array(struct decoder *d, const struct field *f, struct array 
         return;
     }
     if (n < 0 || (uint64_t)n > reader_left(&d->r) / least_size(d, f->of_type)) {
-        spoil(d);
+        reader_spoil(&d->r);
         return;
     }
     if (n == 0)
@@ -134,7 +99,7 @@ static struct str decode_str(struct decoder *d, const struct field *f, bool blob
     struct str s = blob ? read_blob(&d->r, d->compact) : read_string(&d->r, d->compact);
 
     if (!s.p && !row_may_be_null(f, d->version))
-        spoil(d);
+        reader_spoil(&d->r);
     return s;
 }
 
@@ -159,7 +124,7 @@ static void decode_pointer(struct decoder *d, const struct field *f, void **out)
         if (*out)
             decode_struct(d, f->of, *out);
     } else if (there != -1) {
-        spoil(d);
+        reader_spoil(&d->r);
     }
 }
 
@@ -219,7 +184,7 @@ static void decode_tag(struct decoder *d, const struct field *f, struct str valu
     outer.bad = d->r.bad || reader_left(&d->r) > 0;
     d->r = outer;
     if (outer.bad)
-        spoil(d);
+        reader_spoil(&d->r);
 }
 
 static void decode_tags(struct decoder *d, const struct message *m, void *msg)
@@ -233,7 +198,7 @@ static void decode_tags(struct decoder *d, const struct message *m, void *msg)
         const struct field *f = row_find_tag(m, d->version, tag);
 
         if (tag <= last)
-            spoil(d);
+            reader_spoil(&d->r);
         last = tag;
         if (f && !d->r.bad)
             decode_tag(d, f, value, msg);
@@ -242,14 +207,10 @@ static void decode_tags(struct decoder *d, const struct message *m, void *msg)
 
 static void decode_struct(struct decoder *d, const struct message *m, void *msg)
 {
-    for (const struct field *f = m->fields; f->type; f++) {
-        void *p = row_at(f, msg);
-
-        if (f->tag >= 0 || !row_exists(f, d->version))
-            set_default(f, p);
-        else
-            decode_value(d, f, f->type, p);
-    }
+    codec_init(m, msg);
+    for (const struct field *f = m->fields; f->type; f++)
+        if (f->tag < 0 && row_exists(f, d->version))
+            decode_value(d, f, f->type, row_at(f, msg));
     if (d->compact)
         decode_tags(d, m, msg);
 }

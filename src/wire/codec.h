@@ -54,14 +54,13 @@ struct field {
     int16_t tag;              /* number in the tagged section, or -1 */
     uint32_t at;              /* offset in the struct */
     const struct message *of; /* of struct and array-of-struct fields */
-    const void *initial;      /* points to the default of a number, NULL: zero */
-    bool null_default;        /* of strings, bytes, arrays and structs; else they are empty */
     bool ignorable;           /* may be dropped silently at versions that lack it */
 };
 
 struct message {
     const char *name;
     const struct field *fields; /* ends with type W_END */
+    const void *initial;        /* a struct with every field at its default */
     uint32_t size;              /* of the struct */
     int16_t flexible;           /* first flexible version; INT16_MAX: never */
 };

@@ -8,46 +8,38 @@
 
 #include <string.h>
 
-static bool is_zero(const void *p, size_t n)
+static bool is_unset_struct(const struct message *m, const void *msg, bool or_zero);
+
+/* Is this what stands in `initial` (or, with or_zero, zero, empty or null)? */
+static bool is_unset(const struct field *f, const void *p, const void *initial, bool or_zero)
 {
     static const char zeros[sizeof(struct records)];
-
-    return !memcmp(p, zeros, n);
-}
-
-static bool is_unset(const struct field *f, const void *p, bool or_zero);
-
-static bool is_unset_struct(const struct message *m, const void *msg, bool or_zero)
-{
-    for (const struct field *f = m->fields; f->type; f++)
-        if (!is_unset(f, row_at_const(f, msg), or_zero))
-            return false;
-    return true;
-}
-
-/* Is this the default (or zero, empty or null, with or_zero)? */
-static bool is_unset(const struct field *f, const void *p, bool or_zero)
-{
-    const struct array *a = p;
-    const struct str *s = p;
+    const struct array *a = p, *a0 = initial;
+    const struct str *s = p, *s0 = initial;
     size_t n;
 
     switch ((enum wire_type)f->type) {
     case W_STRING:
     case W_BYTES:
-        return s->n == 0 && (or_zero || str_is_null(*s) == f->null_default);
+        return s->n == 0 && (or_zero || str_is_null(*s) == str_is_null(*s0));
     case W_ARRAY:
-        return a->n <= 0 && (or_zero || (a->n < 0) == f->null_default);
+        return a->n <= 0 && (or_zero || (a->n < 0) == (a0->n < 0));
     case W_STRUCT:
         if (row_is_pointer(f))
             return !*(void *const *)p;
         return is_unset_struct(f->of, p, or_zero);
     default:
         n = row_width(f->type, NULL);
-        if (f->initial && !memcmp(p, f->initial, n))
-            return true;
-        return (or_zero || !f->initial) && is_zero(p, n);
+        return !memcmp(p, initial, n) || (or_zero && !memcmp(p, zeros, n));
     }
+}
+
+static bool is_unset_struct(const struct message *m, const void *msg, bool or_zero)
+{
+    for (const struct field *f = m->fields; f->type; f++)
+        if (!is_unset(f, row_at_const(f, msg), row_at_const(f, m->initial), or_zero))
+            return false;
+    return true;
 }
 
 struct encoder {
@@ -200,9 +192,11 @@ static void encode_tag(struct encoder *e, const struct field *f, const void *p)
     e->b->n += n;
 }
 
-static bool is_sent_tag(const struct field *f, int version, const void *msg)
+static bool is_sent_tag(const struct message *m, const struct field *f, int version,
+                        const void *msg)
 {
-    return f->tag >= 0 && row_exists(f, version) && !is_unset(f, row_at_const(f, msg), false);
+    return f->tag >= 0 && row_exists(f, version) &&
+           !is_unset(f, row_at_const(f, msg), row_at_const(f, m->initial), false);
 }
 
 /* Rows with tags need not stand in order of their tags; the wire needs them to. */
@@ -212,11 +206,11 @@ static void encode_tags(struct encoder *e, const struct message *m, const void *
     uint32_t count = 0;
 
     for (f = m->fields; f->type; f++)
-        count += is_sent_tag(f, e->version, msg);
+        count += is_sent_tag(m, f, e->version, msg);
     put_uvarint(e->b, count);
     for (uint32_t tag = 0; count; tag++) {
         f = row_find_tag(m, e->version, tag);
-        if (f && is_sent_tag(f, e->version, msg)) {
+        if (f && is_sent_tag(m, f, e->version, msg)) {
             encode_tag(e, f, row_at_const(f, msg));
             count--;
         }
@@ -231,7 +225,7 @@ static void encode_struct(struct encoder *e, const struct message *m, const void
         if (row_exists(f, e->version)) {
             if (f->tag < 0)
                 encode_value(e, f, f->type, p);
-        } else if (!f->ignorable && !is_unset(f, p, true)) {
+        } else if (!f->ignorable && !is_unset(f, p, row_at_const(f, m->initial), true)) {
             refuse(e, E_VERSION); /* dropping it would change what is asked */
         }
     }

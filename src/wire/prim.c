@@ -5,32 +5,6 @@
  */
 #include "wire/prim.h"
 
-#include <string.h>
-
-uint16_t load_u16(const void *p)
-{
-    uint16_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return __builtin_bswap16(v);
-}
-
-uint32_t load_u32(const void *p)
-{
-    uint32_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return __builtin_bswap32(v);
-}
-
-uint64_t load_u64(const void *p)
-{
-    uint64_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return __builtin_bswap64(v);
-}
-
 void store_u16(void *p, uint16_t v)
 {
     v = __builtin_bswap16(v);
@@ -51,63 +25,6 @@ void store_u64(void *p, uint64_t v)
 
 /* ---- reading */
 
-/* A bad reader is also an empty one, so every later read fails on the same length test. */
-static void spoil(struct reader *r)
-{
-    r->bad = true;
-    r->p = r->end;
-}
-
-static const unsigned char *take(struct reader *r, size_t n)
-{
-    const unsigned char *p = r->p;
-
-    if (reader_left(r) < n) {
-        spoil(r);
-        return NULL;
-    }
-    r->p += n;
-    return p;
-}
-
-int8_t read_i8(struct reader *r)
-{
-    const unsigned char *p = take(r, 1);
-
-    return p ? (int8_t)*p : 0;
-}
-
-int16_t read_i16(struct reader *r)
-{
-    return (int16_t)read_u16(r);
-}
-
-int32_t read_i32(struct reader *r)
-{
-    return (int32_t)read_u32(r);
-}
-
-int64_t read_i64(struct reader *r)
-{
-    const unsigned char *p = take(r, 8);
-
-    return p ? (int64_t)load_u64(p) : 0;
-}
-
-uint16_t read_u16(struct reader *r)
-{
-    const unsigned char *p = take(r, 2);
-
-    return p ? load_u16(p) : 0;
-}
-
-uint32_t read_u32(struct reader *r)
-{
-    const unsigned char *p = take(r, 4);
-
-    return p ? load_u32(p) : 0;
-}
-
 /* At most `bytes` bytes, the last of which may be no more than last_max. */
 static uint64_t read_base128(struct reader *r, int bytes, unsigned last_max)
 {
@@ -122,14 +39,12 @@ static uint64_t read_base128(struct reader *r, int bytes, unsigned last_max)
         if (b < 0x80)
             return v;
     }
-    spoil(r);
+    reader_spoil(r);
     return 0;
 }
 
-uint32_t read_uvarint(struct reader *r)
+uint32_t read_uvarint_long(struct reader *r)
 {
-    if (r->p < r->end && *r->p < 0x80) /* nearly always */
-        return *r->p++;
     return (uint32_t)read_base128(r, 5, 0x0f);
 }
 
@@ -149,11 +64,9 @@ int64_t read_varlong(struct reader *r)
 
 struct str read_bytes(struct reader *r, size_t n)
 {
-    const unsigned char *p = take(r, n);
+    const unsigned char *p = reader_take(r, n);
 
-    if (!p)
-        return n || r->bad ? STR_NULL : STR("");
-    return str_of((const char *)p, n);
+    return p ? str_of((const char *)p, n) : STR_NULL;
 }
 
 /* Reads n bytes, where -1 is null and less is an error. */
@@ -162,7 +75,7 @@ static struct str read_counted(struct reader *r, int64_t n, int64_t most)
     if (n == -1)
         return STR_NULL;
     if (n < 0 || n > most) {
-        spoil(r);
+        reader_spoil(r);
         return STR_NULL;
     }
     return read_bytes(r, (size_t)n);
@@ -191,7 +104,7 @@ void read_tags(struct reader *r)
         uint32_t tag = read_uvarint(r);
 
         if (tag <= last)
-            spoil(r);
+            reader_spoil(r);
         last = tag;
         read_bytes(r, read_uvarint(r));
     }

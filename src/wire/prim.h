@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+#include <string.h>
+
 struct reader {
     const unsigned char *p;
     const unsigned char *end;
@@ -29,13 +31,103 @@ static inline size_t reader_left(const struct reader *r)
     return (size_t)(r->end - r->p);
 }
 
-int8_t read_i8(struct reader *r);
-int16_t read_i16(struct reader *r);
-int32_t read_i32(struct reader *r);
-int64_t read_i64(struct reader *r);
-uint16_t read_u16(struct reader *r);
-uint32_t read_u32(struct reader *r);
-uint32_t read_uvarint(struct reader *r);           /* at most 5 bytes and 32 bits */
+/* Big-endian access to a fixed place. */
+static inline uint16_t load_u16(const void *p)
+{
+    uint16_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return __builtin_bswap16(v);
+}
+
+static inline uint32_t load_u32(const void *p)
+{
+    uint32_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return __builtin_bswap32(v);
+}
+
+static inline uint64_t load_u64(const void *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return __builtin_bswap64(v);
+}
+
+void store_u16(void *p, uint16_t v);
+void store_u32(void *p, uint32_t v);
+void store_u64(void *p, uint64_t v);
+
+/* A bad reader is also an empty one, so every later read fails on the same test of length. */
+static inline void reader_spoil(struct reader *r)
+{
+    r->bad = true;
+    r->p = r->end;
+}
+
+/* The next n bytes, or NULL. What reads numbers is inline: a fetch answer has thousands. */
+static inline const unsigned char *reader_take(struct reader *r, size_t n)
+{
+    const unsigned char *p = r->p;
+
+    if (reader_left(r) < n) {
+        reader_spoil(r);
+        return NULL;
+    }
+    r->p += n;
+    return p;
+}
+
+static inline uint16_t read_u16(struct reader *r)
+{
+    const unsigned char *p = reader_take(r, 2);
+
+    return p ? load_u16(p) : 0;
+}
+
+static inline uint32_t read_u32(struct reader *r)
+{
+    const unsigned char *p = reader_take(r, 4);
+
+    return p ? load_u32(p) : 0;
+}
+
+static inline int8_t read_i8(struct reader *r)
+{
+    const unsigned char *p = reader_take(r, 1);
+
+    return p ? (int8_t)*p : 0;
+}
+
+static inline int16_t read_i16(struct reader *r)
+{
+    return (int16_t)read_u16(r);
+}
+
+static inline int32_t read_i32(struct reader *r)
+{
+    return (int32_t)read_u32(r);
+}
+
+static inline int64_t read_i64(struct reader *r)
+{
+    const unsigned char *p = reader_take(r, 8);
+
+    return p ? (int64_t)load_u64(p) : 0;
+}
+
+uint32_t read_uvarint_long(struct reader *r); /* of any length */
+
+/* At most 5 bytes and 32 bits. */
+static inline uint32_t read_uvarint(struct reader *r)
+{
+    if (r->p < r->end && *r->p < 0x80) /* nearly always */
+        return *r->p++;
+    return read_uvarint_long(r);
+}
+
 int32_t read_varint(struct reader *r);             /* zig-zag */
 int64_t read_varlong(struct reader *r);            /* zig-zag, at most 10 bytes */
 struct str read_bytes(struct reader *r, size_t n); /* points into the input */
@@ -60,13 +152,5 @@ void put_blob(struct buf *b, struct str s, bool compact);
 size_t uvarint_size(uint32_t v);
 size_t varint_size(int32_t v);
 size_t varlong_size(int64_t v);
-
-/* Big-endian access to a fixed place. */
-uint16_t load_u16(const void *p);
-uint32_t load_u32(const void *p);
-uint64_t load_u64(const void *p);
-void store_u16(void *p, uint16_t v);
-void store_u32(void *p, uint32_t v);
-void store_u64(void *p, uint64_t v);
 
 #endif
