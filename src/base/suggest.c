@@ -29,6 +29,7 @@ size_t suggest_distance(struct str a, struct str b, size_t most)
         one[j] = (uint8_t)j;
     for (size_t i = 1; i <= a.n; i++) {
         uint8_t *free_row = two;
+        size_t least = i;
 
         now[0] = (uint8_t)i;
         for (size_t j = 1; j <= b.n; j++) {
@@ -39,7 +40,10 @@ size_t suggest_distance(struct str a, struct str b, size_t most)
             if (i > 1 && j > 1 && same(a, i - 1, b, j - 2) && same(a, i - 2, b, j - 1))
                 d = MIN(d, (size_t)two[j - 2] + 1);
             now[j] = (uint8_t)d;
+            least = MIN(least, d);
         }
+        if (least > most + 1) /* a swap can still make up for one */
+            return most + 1;
         two = one;
         one = now;
         now = free_row;

@@ -18,7 +18,7 @@ static void list_table(struct lister *v, struct str scope, const struct opt_tabl
     for (size_t i = 0; i < t->count; i++) {
         const struct opt_row *row = &t->rows[i];
         struct config_setting s = { .scope = scope, .key = str_c(row->key) };
-        bool hidden = opt_key_is_secret(s.key);
+        bool hidden = false;
 
         if (!row->value || !(row->where & where))
             continue;
@@ -28,7 +28,7 @@ static void list_table(struct lister *v, struct str scope, const struct opt_tabl
             s.file = p->file;
             s.line = p->line;
             s.origin_key = p->key;
-            hidden = hidden || v->c->origins->entries[origins[i] - 1].resolved;
+            hidden = v->c->origins->entries[origins[i] - 1].resolved;
         }
         buf_clear(&v->value);
         if (hidden)
