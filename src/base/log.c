@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOG_SLOTS 1024
-#define LOG_PROBES 8
+#define LOG_SLOTS   1024
+#define LOG_PROBES  8
 #define LOG_WHO_MAX 80
 #define LOG_RESERVE 160 /* kept free for closing a line and its count */
 
@@ -127,7 +127,12 @@ static void put_time(struct line *l, int64_t ms)
 /* Length of the UTF-8 character at p, 0 when the bytes are none. */
 static size_t utf8_len(const unsigned char *p, size_t n)
 {
-    size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+    size_t len = p[0] < 0x80   ? 1
+                 : p[0] < 0xc2 ? 0
+                 : p[0] < 0xe0 ? 2
+                 : p[0] < 0xf0 ? 3
+                 : p[0] < 0xf5 ? 4
+                               : 0;
 
     if (len == 0 || len > n)
         return 0;
@@ -334,7 +339,8 @@ static struct slot *slot_get(uint64_t hash, struct slot *old)
 }
 
 /* True: the line may go, and *suppressed were left out before it. */
-static bool admit(enum event ev, const struct kv *kvs, size_t count, int64_t ms, uint64_t *suppressed)
+static bool admit(enum event ev, const struct kv *kvs, size_t count, int64_t ms,
+                  uint64_t *suppressed)
 {
     struct slot old = { 0 };
     struct slot *s;

@@ -13,10 +13,10 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define LOG_BURST 10
+#define LOG_BURST           10
 #define LOG_BURST_WINDOW_MS 60000
-#define LOG_LINE_MAX 8192  /* bytes; what does not fit is cut at a value's end, with "..." */
-#define LOG_VALUE_MAX 1024 /* bytes of one value */
+#define LOG_LINE_MAX        8192 /* bytes; what does not fit is cut at a value's end, with "..." */
+#define LOG_VALUE_MAX       1024 /* bytes of one value */
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 enum log_format { LOG_TEXT, LOG_JSON };

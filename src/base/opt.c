@@ -68,7 +68,9 @@ static enum err parse_choice(const struct opt_row *row, struct str text, int *ou
         }
     }
     if (row->type == OPT_CLASS)
-        *why = arena_fmt(a, "the Java class %.*s cannot run here; of these classes Heliostat does the same natively: %.*s",
+        *why = arena_fmt(a,
+                         "the Java class %.*s cannot run here; of these classes Heliostat does the "
+                         "same natively: %.*s",
                          STR_ARG(shown(row, text, a)), STR_ARG(choices_text(row, a)));
     else
         *why = arena_fmt(a, "%.*s is not one of the known words; write one of: %.*s",
@@ -108,8 +110,8 @@ static bool parse_size(struct str text, int64_t *out)
     return str_to_i64(text, out) && !__builtin_mul_overflow(*out, by, out);
 }
 
-static enum err parse_number(const struct opt_row *row, struct str text, int64_t *out, struct arena *a,
-                             struct str *why)
+static enum err parse_number(const struct opt_row *row, struct str text, int64_t *out,
+                             struct arena *a, struct str *why)
 {
     bool good = row->type == OPT_SIZE ? parse_size(text, out) : str_to_i64(text, out);
 
@@ -365,9 +367,10 @@ void opt_format(const struct opt_row *row, const void *from, struct buf *out)
 
 bool opt_key_is_secret(struct str key)
 {
-    static const struct str words[] = { STR("password"), STR("secret"), STR("jaas"), STR("jass"),
-                                        STR("token"), STR("credential"), STR("passwd"), STR("passphrase"),
-                                        STR("keystore.key"), STR("api.key"), STR("apikey"), STR("private") };
+    static const struct str words[] = { STR("password"), STR("secret"),     STR("jaas"),
+                                        STR("jass"),     STR("token"),      STR("credential"),
+                                        STR("passwd"),   STR("passphrase"), STR("keystore.key"),
+                                        STR("api.key"),  STR("apikey"),     STR("private") };
 
     for (size_t i = 0; i < COUNT(words); i++)
         for (size_t at = 0; at + words[i].n <= key.n; at++)

@@ -21,7 +21,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define OPT_KEY_MAX 512    /* longest key of a file that is looked at */
+#define OPT_KEY_MAX  512   /* longest key of a file that is looked at */
 #define OPT_LIST_MAX 10000 /* most elements of one list */
 
 struct str_list {
@@ -44,19 +44,19 @@ enum opt_type {
     OPT_CHOICE_ANY,  /* the same in any case of letters */
     OPT_CLASS,       /* a Java class name that has a native counterpart */
 };
-#define OPT_C_FLAG bool
-#define OPT_C_INT int32_t
-#define OPT_C_LONG int64_t
-#define OPT_C_SIZE int64_t
+#define OPT_C_FLAG        bool
+#define OPT_C_INT         int32_t
+#define OPT_C_LONG        int64_t
+#define OPT_C_SIZE        int64_t
 #define OPT_C_DURATION_MS int64_t
-#define OPT_C_INTERVAL_S int64_t
-#define OPT_C_STRING struct str
-#define OPT_C_TEXT struct str
-#define OPT_C_RAW struct str
-#define OPT_C_LIST struct str_list
-#define OPT_C_CHOICE int
-#define OPT_C_CHOICE_ANY int
-#define OPT_C_CLASS int
+#define OPT_C_INTERVAL_S  int64_t
+#define OPT_C_STRING      struct str
+#define OPT_C_TEXT        struct str
+#define OPT_C_RAW         struct str
+#define OPT_C_LIST        struct str_list
+#define OPT_C_CHOICE      int
+#define OPT_C_CHOICE_ANY  int
+#define OPT_C_CLASS       int
 
 enum opt_when {
     OPT_HOT,     /* may change while running */
@@ -79,13 +79,29 @@ struct opt_row {
     enum opt_secret secret;
 };
 
-#define OPT_ROW(of, where_, type_, name_, key_, alias_, value_, least_, most_, when_, secret_, doc_) \
-    { .key = key_, .alias = alias_, .value = value_, .doc = doc_, .least = least_, .most = most_,    \
-      .at = offsetof(of, name_), .where = where_, .type = OPT_##type_, .when = OPT_##when_,          \
+#define OPT_ROW(of, where_, type_, name_, key_, alias_, value_, least_, most_, when_, secret_,     \
+                doc_)                                                                              \
+    { .key = key_,                                                                                 \
+      .alias = alias_,                                                                             \
+      .value = value_,                                                                             \
+      .doc = doc_,                                                                                 \
+      .least = least_,                                                                             \
+      .most = most_,                                                                               \
+      .at = offsetof(of, name_),                                                                   \
+      .where = where_,                                                                             \
+      .type = OPT_##type_,                                                                         \
+      .when = OPT_##when_,                                                                         \
       .secret = OPT_##secret_ },
-#define OPT_ROW_CHOICE(of, where_, type_, name_, key_, alias_, value_, choices_, when_, doc_)        \
-    { .key = key_, .alias = alias_, .value = value_, .choices = choices_, .doc = doc_,               \
-      .at = offsetof(of, name_), .where = where_, .type = OPT_##type_, .when = OPT_##when_ },
+#define OPT_ROW_CHOICE(of, where_, type_, name_, key_, alias_, value_, choices_, when_, doc_)      \
+    { .key = key_,                                                                                 \
+      .alias = alias_,                                                                             \
+      .value = value_,                                                                             \
+      .choices = choices_,                                                                         \
+      .doc = doc_,                                                                                 \
+      .at = offsetof(of, name_),                                                                   \
+      .where = where_,                                                                             \
+      .type = OPT_##type_,                                                                         \
+      .when = OPT_##when_ },
 #define OPT_ROW_NO_EFFECT(where_, key_, why_) { .key = key_, .doc = why_, .where = where_ },
 
 struct opt_table {

@@ -8,13 +8,13 @@
 static const char *type_text(enum opt_type type)
 {
     static const char *const texts[] = {
-        [OPT_FLAG] = "true or false",     [OPT_INT] = "number",
-        [OPT_LONG] = "number",            [OPT_SIZE] = "bytes",
-        [OPT_DURATION_MS] = "ms",         [OPT_INTERVAL_S] = "seconds, -1: off",
-        [OPT_STRING] = "text",            [OPT_TEXT] = "text",
-        [OPT_RAW] = "text, not trimmed",
-        [OPT_LIST] = "list",              [OPT_CHOICE] = "one of",
-        [OPT_CHOICE_ANY] = "one of (any case)", [OPT_CLASS] = "class",
+        [OPT_FLAG] = "true or false",    [OPT_INT] = "number",
+        [OPT_LONG] = "number",           [OPT_SIZE] = "bytes",
+        [OPT_DURATION_MS] = "ms",        [OPT_INTERVAL_S] = "seconds, -1: off",
+        [OPT_STRING] = "text",           [OPT_TEXT] = "text",
+        [OPT_RAW] = "text, not trimmed", [OPT_LIST] = "list",
+        [OPT_CHOICE] = "one of",         [OPT_CHOICE_ANY] = "one of (any case)",
+        [OPT_CLASS] = "class",
     };
 
     return texts[type];
@@ -102,8 +102,10 @@ void opt_page(const struct opt_table *t, struct buf *out)
 {
     bool idle = false;
 
-    buf_fmt(out, "## %s\n\n| key | where | values | default | read | meaning |\n"
-                 "|---|---|---|---|---|---|\n", t->title);
+    buf_fmt(out,
+            "## %s\n\n| key | where | values | default | read | meaning |\n"
+            "|---|---|---|---|---|---|\n",
+            t->title);
     for (size_t i = 0; i < t->count; i++) {
         if (t->rows[i].value)
             page_row(out, t, &t->rows[i]);
@@ -111,8 +113,9 @@ void opt_page(const struct opt_table *t, struct buf *out)
             idle = true;
     }
     if (idle)
-        buf_fmt(out, "\nAccepted, and named in a warning as without effect:\n\n| key | where | why |\n"
-                     "|---|---|---|\n");
+        buf_fmt(out,
+                "\nAccepted, and named in a warning as without effect:\n\n| key | where | why |\n"
+                "|---|---|---|\n");
     for (size_t i = 0; i < t->count; i++) {
         const struct opt_row *row = &t->rows[i];
 

@@ -220,7 +220,8 @@ static void cut(struct str line, struct str *key, struct str *value)
     bool separated;
     size_t i = 0;
 
-    while (i < line.n && (guarded || (line.p[i] != '=' && line.p[i] != ':' && !is_blank(line.p[i])))) {
+    while (i < line.n &&
+           (guarded || (line.p[i] != '=' && line.p[i] != ':' && !is_blank(line.p[i])))) {
         guarded = line.p[i] == '\\' && !guarded;
         i++;
     }
@@ -228,7 +229,8 @@ static void cut(struct str line, struct str *key, struct str *value)
     separated = i < line.n && !is_blank(line.p[i]);
     if (i < line.n)
         i++;
-    while (i < line.n && (is_blank(line.p[i]) || (!separated && (line.p[i] == '=' || line.p[i] == ':')))) {
+    while (i < line.n &&
+           (is_blank(line.p[i]) || (!separated && (line.p[i] == '=' || line.p[i] == ':')))) {
         separated = separated || !is_blank(line.p[i]);
         i++;
     }
@@ -313,8 +315,8 @@ enum err props_put(struct props *p, struct str key, struct str value, struct str
     return E_OK;
 }
 
-static enum err put_line(struct props *p, struct str line, enum props_charset charset, struct str file,
-                         int number, struct buf scratch[2])
+static enum err put_line(struct props *p, struct str line, enum props_charset charset,
+                         struct str file, int number, struct buf scratch[2])
 {
     struct str key, value;
 
@@ -344,9 +346,10 @@ enum err props_parse(struct props *p, struct str text, enum props_charset charse
         e = put_line(p, buf_str(&line), charset, file, number, scratch);
     if (e) {
         fault->line = number;
-        fault->text = e == E_LIMIT ? "too many or too large entries; make the file smaller"
-                                   : "a \\u must be followed by four hexadecimal digits, not all 0, "
-                                     "and NUL bytes are not text; write \\\\u for a backslash and u";
+        fault->text = e == E_LIMIT
+                          ? "too many or too large entries; make the file smaller"
+                          : "a \\u must be followed by four hexadecimal digits, not all 0, "
+                            "and NUL bytes are not text; write \\\\u for a backslash and u";
     }
     buf_fini(&line);
     buf_fini(&scratch[0]);

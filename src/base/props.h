@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 #define PROPS_BYTES_MAX (4 * MiB)
-#define PROPS_KEYS_MAX 50000
+#define PROPS_KEYS_MAX  50000
 
 enum props_charset { PROPS_LATIN1, PROPS_UTF8 };
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define CONFIG_ARENA_MAX ((size_t)1 << 32)
-#define CONFIG_TEXT_MAX 2000 /* bytes of one problem's text */
+#define CONFIG_TEXT_MAX  2000 /* bytes of one problem's text */
 
 static const struct opt_row rows[] = {
 #define OPT(where, type, name, key, alias, value, least, most, when, secret, doc)                  \
@@ -41,7 +41,7 @@ static const char *where_text(unsigned where)
     return "KEY";
 }
 
-const struct opt_table process_opts = {
+const struct opt_table config_opts = {
     .name = "process",
     .title = "The whole process",
     .rows = rows,
@@ -94,8 +94,8 @@ void config_report(struct loader *l, const struct prop *p, enum config_severity 
     va_end(ap);
 }
 
-void config_report_key(struct loader *l, struct str key, enum config_severity severity, const char *fmt,
-                       ...)
+void config_report_key(struct loader *l, struct str key, enum config_severity severity,
+                       const char *fmt, ...)
 {
     struct config_problem problem = { l->c->file, 0, arena_str(l->a, key), severity, STR_NULL };
     va_list ap;
@@ -152,10 +152,10 @@ void config_take(struct loader *l, const struct prop *p, const struct opt_row *r
 
 static void take_process(struct loader *l)
 {
-    opt_defaults(&process_opts, &l->c->process, l->a);
-    l->origins->process = arena_array(l->a, process_opts.count, sizeof(uint32_t));
-    for (size_t i = 0; i < process_opts.count; i++) {
-        const struct opt_row *row = &process_opts.rows[i];
+    opt_defaults(&config_opts, &l->c->process, l->a);
+    l->origins->process = arena_array(l->a, config_opts.count, sizeof(uint32_t));
+    for (size_t i = 0; i < config_opts.count; i++) {
+        const struct opt_row *row = &config_opts.rows[i];
         struct prop *p = props_find(l->props, str_c(row->key));
 
         if (p && row->value)
@@ -188,7 +188,8 @@ static void report_repeated(struct loader *l)
 
         if (p->before)
             config_report(l, p, CONFIG_WARNING,
-                          "given before in line %d, and the last one counts; remove one of them", p->before);
+                          "given before in line %d, and the last one counts; remove one of them",
+                          p->before);
     }
 }
 
@@ -221,7 +222,7 @@ static void loader_init(struct loader *l, struct config *c, const struct config_
     l->props = &l->origins->props;
     props_init(l->props, l->a);
     c->origins = l->origins;
-    opt_defaults(&process_opts, &c->process, l->a);
+    opt_defaults(&config_opts, &c->process, l->a);
 }
 
 enum err config_parse(const struct config_args *args, struct str text, struct config **out)

@@ -11,13 +11,13 @@
 
 #include "mirror/flow_config.h"
 
-#define CONFIG_CLUSTERS_MAX 100 /* aliases in one file */
-#define CONFIG_PROBLEMS_MAX 1000
+#define CONFIG_CLUSTERS_MAX  100 /* aliases in one file */
+#define CONFIG_PROBLEMS_MAX  1000
 #define CONFIG_ENDPOINTS_MAX 1000 /* addresses in one bootstrap list */
 
 struct process_config {
 #define OPT(where, type, name, key, alias, value, least, most, when, secret, doc) OPT_C_##type name;
-#define CHOICE(where, type, name, key, alias, value, choices, when, doc) OPT_C_##type name;
+#define CHOICE(where, type, name, key, alias, value, choices, when, doc)          OPT_C_##type name;
 #define NO_EFFECT(where, key, why)
 #include "daemon/process.opt"
 #undef OPT
@@ -25,7 +25,7 @@ struct process_config {
 #undef NO_EFFECT
 };
 
-extern const struct opt_table process_opts;
+extern const struct opt_table config_opts;
 
 enum config_severity { CONFIG_ERROR, CONFIG_WARNING };
 
@@ -51,8 +51,8 @@ struct config {
 };
 
 struct config_args {
-    struct str path;            /* of the file, as the user gave it */
-    const struct str *sets;     /* key=value, stronger than the file */
+    struct str path;        /* of the file, as the user gave it */
+    const struct str *sets; /* key=value, stronger than the file */
     size_t set_count;
     const struct str *clusters; /* of --clusters; each may hold several, at blanks or commas */
     size_t cluster_count;
@@ -64,7 +64,8 @@ struct config_args {
 WARN_UNUSED enum err config_load(const struct config_args *args, struct config **out);
 
 /* The same for a text in memory; args->path is only a name. */
-WARN_UNUSED enum err config_parse(const struct config_args *args, struct str text, struct config **out);
+WARN_UNUSED enum err config_parse(const struct config_args *args, struct str text,
+                                  struct config **out);
 
 void config_free(struct config **c);
 

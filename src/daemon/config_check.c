@@ -4,12 +4,13 @@
  * Each check looks at finished flows and reports at the line that gave the value, if one did.
  */
 #include "daemon/config_internal.h"
+#include "mirror/filter.h"
 
 #include <string.h>
 
 /* The entry behind a flow's or client's member; NULL: its default. */
-static const struct prop *origin_of(struct loader *l, const struct opt_table *t, const uint32_t *origins,
-                                    const char *key)
+static const struct prop *origin_of(struct loader *l, const struct opt_table *t,
+                                    const uint32_t *origins, const char *key)
 {
     for (size_t i = 0; i < t->count; i++)
         if (strcmp(t->rows[i].key, key) == 0 && t->rows[i].value)
@@ -55,8 +56,9 @@ static void check_delivery(struct loader *l, size_t i)
     const struct prop *in_flight = target_origin(l, i, "max.in.flight.requests.per.connection");
 
     if (acks && f->delivery == FLOW_EXACTLY_ONCE && f->target.acks != CLIENT_ACKS_ALL) {
-        warn_once(l, acks, "exactly-once delivery needs all, and all is used; remove it, or set "
-                           "heliostat.delivery = at-least-once");
+        warn_once(l, acks,
+                  "exactly-once delivery needs all, and all is used; remove it, or set "
+                  "heliostat.delivery = at-least-once");
         f->target.acks = CLIENT_ACKS_ALL;
     }
     if (in_flight && f->target.max_in_flight > 5) {
@@ -71,8 +73,8 @@ static bool fits_topic(struct str s)
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-              c == '_' || c == '-'))
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '.' || c == '_' || c == '-'))
             return false;
     }
     return true;
@@ -85,11 +87,13 @@ static void check_names(struct loader *l, size_t i)
     const struct prop *clusters = props_find(l->props, STR("clusters"));
 
     if (separator && !fits_topic(f->replication_policy_separator))
-        warn_once(l, separator, "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
-                                "no topic can be created with it; blanks at its end count too");
+        warn_once(l, separator,
+                  "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
+                  "no topic can be created with it; blanks at its end count too");
     if (clusters && !(fits_topic(f->source_alias) && fits_topic(f->target_alias)))
-        warn_once(l, clusters, "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
-                               "topics named after such an alias cannot be created");
+        warn_once(l, clusters,
+                  "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
+                  "topics named after such an alias cannot be created");
 }
 
 static bool same_addresses(const struct client_config *a, const struct client_config *b)
@@ -110,10 +114,11 @@ static void check_addresses(struct loader *l, size_t i)
         origin_of(l, &client_opts, l->origins->flows[i].client[ROLE_TARGET], "bootstrap.servers");
 
     if (p && f->enabled && same_addresses(&f->source, &f->target))
-        config_report(l, p, CONFIG_ERROR,
-                      "source and target of the flow %.*s have the same addresses; a cluster cannot be "
-                      "mirrored into itself",
-                      STR_ARG(f->name));
+        config_report(
+            l, p, CONFIG_ERROR,
+            "source and target of the flow %.*s have the same addresses; a cluster cannot be "
+            "mirrored into itself",
+            STR_ARG(f->name));
 }
 
 static const struct flow_config *reverse_of(struct loader *l, const struct flow_config *f)
@@ -138,8 +143,41 @@ static void check_loop(struct loader *l, size_t i)
         return;
     r = reverse_of(l, f);
     if (r && r->policy == FLOW_POLICY_IDENTITY)
-        warn_once(l, p, "flows in both directions keep the names of topics, so a topic that both take "
-                        "would go round for ever; give each direction topics of its own");
+        warn_once(l, p,
+                  "flows in both directions keep the names of topics, so a topic that both take "
+                  "would go round for ever; give each direction topics of its own");
+}
+
+/* Each list of patterns is compiled once, at the entry that gave it. */
+static void check_patterns(struct loader *l, size_t i)
+{
+    const struct flow_config *f = &l->flows[i];
+    const struct {
+        const char *key;
+        const struct str_list *list;
+    } lists[] = { { "topics", &f->topics },
+                  { "topics.exclude", &f->topics_exclude },
+                  { "config.properties.exclude", &f->config_properties_exclude },
+                  { "groups", &f->groups },
+                  { "groups.exclude", &f->groups_exclude } };
+
+    for (size_t n = 0; n < COUNT(lists); n++) {
+        const struct prop *p = flow_origin(l, i, lists[n].key);
+        const struct str_list none = { .n = 0 };
+        struct filter *filter = NULL;
+        struct str why;
+
+        if (!p || config_entry_of(l, p)->compiled)
+            continue;
+        config_entry_of(l, p)->compiled = true;
+        if (!filter_new(lists[n].list, &none, l->a, &filter, &why))
+            filter_free(&filter);
+        else if (config_entry_of(l, p)->resolved)
+            config_report(l, p, CONFIG_ERROR,
+                          "the value is not a list of Java regular expressions; mend it");
+        else
+            config_report(l, p, CONFIG_ERROR, "%.*s; mend the pattern", STR_ARG(why));
+    }
 }
 
 void config_check(struct loader *l)
@@ -150,5 +188,6 @@ void config_check(struct loader *l)
         check_names(l, i);
         check_addresses(l, i);
         check_loop(l, i);
+        check_patterns(l, i);
     }
 }

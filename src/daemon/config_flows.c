@@ -31,7 +31,8 @@ struct step {
     {                                                                                              \
         { IN_FLOW, STR(side "." kind "."), false }, { IN_CLUSTER, STR(kind "."), false },          \
             { IN_CLUSTER, STR(""), true }, { AT_TOP, STR(""), true },                              \
-            { IN_FLOW, STR(kind "."), false }, { IN_FLOW, STR(side ".cluster."), true }, {         \
+            { IN_FLOW, STR(kind "."), false }, { IN_FLOW, STR(side ".cluster."), true },           \
+        {                                                                                          \
             NO_STEP, STR(""), false                                                                \
         }                                                                                          \
     }
@@ -44,17 +45,23 @@ static const struct role {
     struct step steps[7];
 } roles[] = {
     [ROLE_SOURCE] = { true, CLIENT_CONSUMER, offsetof(struct flow_config, source),
-                      "MirrorSourceConnector-0|replication-consumer", MIRROR_STEPS("source", "consumer") },
-    [ROLE_TARGET] = { false, CLIENT_PRODUCER, offsetof(struct flow_config, target), NULL,
+                      "MirrorSourceConnector-0|replication-consumer",
+                      MIRROR_STEPS("source", "consumer") },
+    [ROLE_TARGET] = { false,
+                      CLIENT_PRODUCER,
+                      offsetof(struct flow_config, target),
+                      NULL,
                       { { IN_FLOW, STR("producer.override."), false },
                         { IN_CLUSTER, STR("producer."), false },
                         { IN_CLUSTER, STR(""), true },
                         { AT_TOP, STR(""), true },
                         { NO_STEP, STR(""), false } } },
     [ROLE_SOURCE_ADMIN] = { true, CLIENT_ADMIN, offsetof(struct flow_config, source_admin),
-                            "MirrorSourceConnector|replication-source-admin", MIRROR_STEPS("source", "admin") },
+                            "MirrorSourceConnector|replication-source-admin",
+                            MIRROR_STEPS("source", "admin") },
     [ROLE_TARGET_ADMIN] = { false, CLIENT_ADMIN, offsetof(struct flow_config, target_admin),
-                            "MirrorSourceConnector|replication-target-admin", MIRROR_STEPS("target", "admin") },
+                            "MirrorSourceConnector|replication-target-admin",
+                            MIRROR_STEPS("target", "admin") },
     [ROLE_TARGET_READER] = { false, CLIENT_CONSUMER, offsetof(struct flow_config, target_reader),
                              "MirrorCheckpointConnector-0|checkpoints-target-consumer",
                              MIRROR_STEPS("target", "consumer") },
@@ -88,7 +95,8 @@ enum client_kind config_role_kind(enum config_role role)
     return roles[role].kind;
 }
 
-const struct client_config *config_role_client_of(const struct flow_config *f, enum config_role role)
+const struct client_config *config_role_client_of(const struct flow_config *f,
+                                                  enum config_role role)
 {
     return (const void *)((const char *)f + roles[role].at);
 }
@@ -105,8 +113,9 @@ bool config_is_security_key(struct str key)
            opt_find(&client_opts, key, CLIENT_ALL);
 }
 
-static const struct prop *find_client(struct loader *l, const struct role *r, struct str flow_dotted,
-                                      struct str cluster_dotted, struct str key)
+static const struct prop *find_client(struct loader *l, const struct role *r,
+                                      struct str flow_dotted, struct str cluster_dotted,
+                                      struct str key)
 {
     bool security = config_is_security_key(key);
 
@@ -132,7 +141,8 @@ static void parse_endpoints(struct loader *l, const struct prop *p, const struct
     struct client_endpoint *at;
 
     if (list->n > CONFIG_ENDPOINTS_MAX) {
-        config_report(l, p, CONFIG_ERROR, "more than %d addresses; a few are enough", CONFIG_ENDPOINTS_MAX);
+        config_report(l, p, CONFIG_ERROR, "more than %d addresses; a few are enough",
+                      CONFIG_ENDPOINTS_MAX);
         return;
     }
     at = arena_array(l->a, list->n + 1, sizeof(*at));
@@ -140,7 +150,8 @@ static void parse_endpoints(struct loader *l, const struct prop *p, const struct
         if (!client_endpoint_parse(list->at[i], l->a, &at[i]))
             continue;
         if (e->resolved)
-            config_report(l, p, CONFIG_ERROR, "element %zu is not host:port; write host:port", i + 1);
+            config_report(l, p, CONFIG_ERROR, "element %zu is not host:port; write host:port",
+                          i + 1);
         else
             config_report(l, p, CONFIG_ERROR,
                           "\"%.*s\" is not host:port; write host:port, or [address]:port for IPv6",
@@ -163,8 +174,9 @@ static void take_special(struct loader *l, const struct opt_row *row, const stru
         c->bootstrap_count = e->endpoint_count;
     } else if (row->at == offsetof(struct client_config, auto_offset_reset)) {
         if (client_reset_parse(c->auto_offset_reset, &c->reset, &c->reset_back_ms))
-            config_report(l, p, CONFIG_ERROR,
-                          "the value is not known; write earliest, latest, none or by_duration:PT1H");
+            config_report(
+                l, p, CONFIG_ERROR,
+                "the value is not known; write earliest, latest, none or by_duration:PT1H");
     } else if (row->at == offsetof(struct client_config, security_protocol)) {
         if (c->security_protocol != CLIENT_PLAINTEXT)
             config_report(l, p, CONFIG_ERROR,
@@ -174,18 +186,20 @@ static void take_special(struct loader *l, const struct opt_row *row, const stru
     }
 }
 
-static void name_client(struct loader *l, const struct role *r, struct str flow, struct client_config *c)
+static void name_client(struct loader *l, const struct role *r, struct str flow,
+                        struct client_config *c)
 {
     struct str user = c->client_id;
 
     if (r->id)
-        c->client_id = arena_fmt(l->a, "%.*s%s%.*s|%s", STR_ARG(user), user.n ? "|" : "", STR_ARG(flow), r->id);
+        c->client_id = arena_fmt(l->a, "%.*s%s%.*s|%s", STR_ARG(user), user.n ? "|" : "",
+                                 STR_ARG(flow), r->id);
     else if (user.n == 0)
         c->client_id = STR("connector-producer-MirrorSourceConnector-0");
 }
 
-static void make_client(struct maker *m, const struct role *r, struct flow_config *f, struct cluster *x,
-                        uint32_t *origins)
+static void make_client(struct maker *m, const struct role *r, struct flow_config *f,
+                        struct cluster *x, uint32_t *origins)
 {
     struct loader *l = m->l;
     struct client_config *c = (void *)((char *)f + r->at);
@@ -206,14 +220,16 @@ static void make_client(struct maker *m, const struct role *r, struct flow_confi
         config_take(l, p, row, c, &origins[i]);
         if (origins[i])
             take_special(l, row, p, c);
-        if (row->at == offsetof(struct client_config, bootstrap_servers) && config_entry_of(l, p)->refused)
+        if (row->at == offsetof(struct client_config, bootstrap_servers) &&
+            config_entry_of(l, p)->refused)
             needed = false; /* said already */
     }
     name_client(l, r, f->name, c);
     if (c->bootstrap_count == 0 && needed && !x->missed) {
         x->missed = true;
-        config_report_key(l, arena_fmt(l->a, "%.*sbootstrap.servers", STR_ARG(x->dotted)), CONFIG_ERROR,
-                          "missing; write %.*sbootstrap.servers = host:port", STR_ARG(x->dotted));
+        config_report_key(l, arena_fmt(l->a, "%.*sbootstrap.servers", STR_ARG(x->dotted)),
+                          CONFIG_ERROR, "missing; write %.*sbootstrap.servers = host:port",
+                          STR_ARG(x->dotted));
     }
 }
 
@@ -236,7 +252,8 @@ static void take_option(struct maker *m, const struct opt_row *row, struct flow_
                         const struct cluster *target, uint32_t *origin)
 {
     struct str flow_dotted = arena_fmt(m->l->a, "%.*s.", STR_ARG(f->name));
-    const struct prop *p = find_option(m->l, row->where, flow_dotted, target->dotted, str_c(row->key));
+    const struct prop *p =
+        find_option(m->l, row->where, flow_dotted, target->dotted, str_c(row->key));
 
     if (!p && row->alias)
         p = find_option(m->l, row->where, flow_dotted, target->dotted, str_c(row->alias));
@@ -245,7 +262,8 @@ static void take_option(struct maker *m, const struct opt_row *row, struct flow_
 }
 
 /* Whether entry i is offset.storage.<topic config> for what is written to t; the bare key is stronger. */
-static bool is_storage(const struct loader *l, const struct cluster *t, size_t i, struct str *config)
+static bool is_storage(const struct loader *l, const struct cluster *t, size_t i,
+                       struct str *config)
 {
     static const struct str prefix = STR("offset.storage.");
     struct str key = l->props->at[i].key;
@@ -296,9 +314,10 @@ static void make_flow(struct maker *m, struct cluster *s, struct cluster *t, str
     f->offsets_configs = t->storage;
     f->offsets_config_count = t->storage_count;
     for (int i = 0; i < ROLE_COUNT; i++) {
-        const struct role *r = i == ROLE_SYNCS_WRITER && f->offset_syncs_location == FLOW_SYNCS_AT_TARGET
-                                   ? &roles[ROLE_SYNCS_AT_TARGET]
-                                   : &roles[i];
+        const struct role *r =
+            i == ROLE_SYNCS_WRITER && f->offset_syncs_location == FLOW_SYNCS_AT_TARGET
+                ? &roles[ROLE_SYNCS_AT_TARGET]
+                : &roles[i];
 
         o->client[i] = arena_array(l->a, client_opts.count, sizeof(uint32_t));
         make_client(m, r, f, r->at_source ? s : t, o->client[i]);
@@ -323,7 +342,8 @@ static bool is_wanted(struct maker *m, const struct cluster *s, const struct clu
 
     /* What is neither true nor false is said even where it makes no flow. */
     if (enabled)
-        config_take(m->l, enabled, opt_find(&flow_opts, STR("enabled"), FLOW_ANY), &scratch, &origin);
+        config_take(m->l, enabled, opt_find(&flow_opts, STR("enabled"), FLOW_ANY), &scratch,
+                    &origin);
     if (own)
         config_take(m->l, own, opt_find(&flow_opts, heartbeats, FLOW_ANY), &scratch, &origin);
     return peek(enabled, false) || peek(own, by_top);
@@ -363,18 +383,21 @@ static bool find_clusters(struct maker *m)
     const struct prop *p = props_find(l->props, STR("clusters"));
 
     if (aliases->n == 0) {
-        config_report_key(l, STR("clusters"), CONFIG_ERROR,
-                          "missing; write clusters = A, B and A.bootstrap.servers, B.bootstrap.servers");
+        config_report_key(
+            l, STR("clusters"), CONFIG_ERROR,
+            "missing; write clusters = A, B and A.bootstrap.servers, B.bootstrap.servers");
         return false;
     }
     if (aliases->n > CONFIG_CLUSTERS_MAX) {
-        config_report(l, p, CONFIG_ERROR, "more than %d clusters; use several files", CONFIG_CLUSTERS_MAX);
+        config_report(l, p, CONFIG_ERROR, "more than %d clusters; use several files",
+                      CONFIG_CLUSTERS_MAX);
         return false;
     }
     m->clusters = arena_array(l->a, aliases->n, sizeof(*m->clusters));
     for (size_t i = 0; i < aliases->n; i++)
-        m->clusters[i] = (struct cluster){ .alias = aliases->at[i],
-                                           .dotted = arena_fmt(l->a, "%.*s.", STR_ARG(aliases->at[i])) };
+        m->clusters[i] =
+            (struct cluster){ .alias = aliases->at[i],
+                              .dotted = arena_fmt(l->a, "%.*s.", STR_ARG(aliases->at[i])) };
     m->n = aliases->n;
     return true;
 }

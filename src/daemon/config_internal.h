@@ -12,17 +12,25 @@
 #include "daemon/config.h"
 
 /* The six clients of a flow. */
-enum config_role { ROLE_SOURCE, ROLE_TARGET, ROLE_SOURCE_ADMIN, ROLE_TARGET_ADMIN, ROLE_TARGET_READER,
-                   ROLE_SYNCS_WRITER, ROLE_COUNT };
+enum config_role {
+    ROLE_SOURCE,
+    ROLE_TARGET,
+    ROLE_SOURCE_ADMIN,
+    ROLE_TARGET_ADMIN,
+    ROLE_TARGET_READER,
+    ROLE_SYNCS_WRITER,
+    ROLE_COUNT
+};
 
 enum config_where { PROCESS_TOP = 1 };
 
 /* What is known about one entry of the file beside its key and value; same index as in props. */
 struct config_entry {
-    struct str raw;       /* the value as it stands in the file */
-    bool resolved;        /* a provider filled in a part, so the value is never shown */
-    bool refused;         /* an error about it was reported already */
-    const struct opt_row *row; /* the row that the key means, or NULL */
+    struct str raw;                  /* the value as it stands in the file */
+    bool resolved;                   /* a provider filled in a part, so the value is never shown */
+    bool compiled;                   /* its patterns were tried */
+    bool refused;                    /* an error about it was reported already */
+    const struct opt_row *row;       /* the row that the key means, or NULL */
     const struct opt_row *parsed_by; /* set once the value was read, by this row */
     bool sound;                      /* and it was good */
     union {
@@ -65,8 +73,8 @@ struct loader {
 /* Notes a problem of an entry; NULL: of the whole file, about `key`. */
 void config_report(struct loader *l, const struct prop *p, enum config_severity severity,
                    const char *fmt, ...) PRINTF_LIKE(4, 5);
-void config_report_key(struct loader *l, struct str key, enum config_severity severity, const char *fmt,
-                       ...) PRINTF_LIKE(4, 5);
+void config_report_key(struct loader *l, struct str key, enum config_severity severity,
+                       const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 struct config_entry *config_entry_of(struct loader *l, const struct prop *p);
 
@@ -83,12 +91,13 @@ struct str config_flow_name(struct loader *l, struct str source, struct str targ
 
 /* Which kind of Kafka client a role is, and its struct inside a flow. */
 enum client_kind config_role_kind(enum config_role role);
-const struct client_config *config_role_client_of(const struct flow_config *f, enum config_role role);
+const struct client_config *config_role_client_of(const struct flow_config *f,
+                                                  enum config_role role);
 
 bool config_is_security_key(struct str key); /* a key that clusters inherit from the top level */
 
-void config_keys_place(struct loader *l);      /* rows of all entries; trailing notes cut off */
-void config_keys_report(struct loader *l);     /* unknown, misplaced and idle keys */
+void config_keys_place(struct loader *l);  /* rows of all entries; trailing notes cut off */
+void config_keys_report(struct loader *l); /* unknown, misplaced and idle keys */
 void config_flows_make(struct loader *l, const struct config_args *args);
 void config_check(struct loader *l);
 

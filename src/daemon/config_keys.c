@@ -112,7 +112,8 @@ static bool judge_client(struct place *at, struct str key)
         row = opt_find(&client_opts, at->rest, c->kind);
         at->verdict = UNKNOWN;
         if (row && at->scope == TOP)
-            misplaced(at, row, "MirrorMaker 2 does not read it without a cluster either; write CLUSTER.%s");
+            misplaced(at, row,
+                      "MirrorMaker 2 does not read it without a cluster either; write CLUSTER.%s");
         else if (row)
             judge_row(at, row);
         return true;
@@ -127,7 +128,7 @@ static bool is_storage(struct str rest)
 
 static void judge_top(struct place *at, struct str key)
 {
-    const struct opt_row *row = opt_find(&process_opts, at->rest, PROCESS_TOP);
+    const struct opt_row *row = opt_find(&config_opts, at->rest, PROCESS_TOP);
 
     if (!row)
         row = opt_find(&flow_opts, at->rest, FLOW_ANY | FLOW_WORKER);
@@ -138,12 +139,13 @@ static void judge_top(struct place *at, struct str key)
     } else if (str_starts(at->rest, STR("config.providers.")) || is_storage(at->rest)) {
         at->verdict = GOOD;
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_OWN))) {
-        misplaced(at, row, "MirrorMaker 2 reads it for a single flow only; write SOURCE->TARGET.%s");
+        misplaced(at, row,
+                  "MirrorMaker 2 reads it for a single flow only; write SOURCE->TARGET.%s");
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_TARGET))) {
         misplaced(at, row, "MirrorMaker 2 reads it for a target cluster only; write TARGET.%s");
     } else if (!judge_client(at, key) && (row = opt_find(&client_opts, at->rest, CLIENT_ALL))) {
         misplaced(at, row,
-                  row->where & CLIENT_CONSUMER ? "a client's option; write SOURCE.consumer.%s"
+                  row->where & CLIENT_CONSUMER   ? "a client's option; write SOURCE.consumer.%s"
                   : row->where & CLIENT_PRODUCER ? "a client's option; write TARGET.producer.%s"
                                                  : "a client's option; write CLUSTER.admin.%s");
     }
@@ -164,14 +166,15 @@ static void judge_cluster(struct place *at, struct str key)
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_ANY | FLOW_OWN))) {
         misplaced(at, row, "an option of flows, not of clusters; write SOURCE->TARGET.%s");
     } else if ((row = opt_find(&client_opts, at->rest, CLIENT_ALL))) {
-        misplaced(at, row,
-                  row->where == CLIENT_ALL
-                      ? "MirrorMaker 2 gives it to its Connect worker only, which does not exist here; "
-                        "write CLUSTER.consumer.%s, and the same with producer and admin"
-                  : row->where & CLIENT_CONSUMER ? "no client reads it there; write CLUSTER.consumer.%s"
-                  : row->where & CLIENT_PRODUCER ? "no client reads it there; write CLUSTER.producer.%s"
-                                                 : "no client reads it there; write CLUSTER.admin.%s");
-    } else if ((row = opt_find(&process_opts, at->rest, PROCESS_TOP))) {
+        misplaced(
+            at, row,
+            row->where == CLIENT_ALL
+                ? "MirrorMaker 2 gives it to its Connect worker only, which does not exist here; "
+                  "write CLUSTER.consumer.%s, and the same with producer and admin"
+            : row->where & CLIENT_CONSUMER ? "no client reads it there; write CLUSTER.consumer.%s"
+            : row->where & CLIENT_PRODUCER ? "no client reads it there; write CLUSTER.producer.%s"
+                                           : "no client reads it there; write CLUSTER.admin.%s");
+    } else if ((row = opt_find(&config_opts, at->rest, PROCESS_TOP))) {
         misplaced(at, row, "an option of the whole process; write %s");
     }
 }
@@ -179,9 +182,10 @@ static void judge_cluster(struct place *at, struct str key)
 static void judge_flow(struct place *at, struct str key)
 {
     const struct opt_row *row = opt_find(&flow_opts, at->rest, FLOW_ANY | FLOW_OWN);
-    struct str cluster = str_starts(at->rest, STR("source.cluster.")) || str_starts(at->rest, STR("target.cluster."))
-                             ? str_part(at->rest, 15, at->rest.n)
-                             : STR_NULL;
+    struct str cluster =
+        str_starts(at->rest, STR("source.cluster.")) || str_starts(at->rest, STR("target.cluster."))
+            ? str_part(at->rest, 15, at->rest.n)
+            : STR_NULL;
 
     if (str_eq(at->source, at->target)) {
         misplaced(at, row, "a cluster is not mirrored to itself; remove %s");
@@ -192,11 +196,13 @@ static void judge_flow(struct place *at, struct str key)
     } else if (!str_is_null(cluster) && config_is_security_key(cluster)) {
         judge_row(at, opt_find(&client_opts, cluster, CLIENT_ALL));
     } else if ((row = opt_find(&flow_opts, at->rest, FLOW_TARGET | FLOW_WORKER))) {
-        misplaced(at, row, "an option of the worker, which MirrorMaker 2 reads for a target only; write TARGET.%s");
+        misplaced(at, row,
+                  "an option of the worker, which MirrorMaker 2 reads for a target only; write "
+                  "TARGET.%s");
     } else if (config_is_security_key(at->rest)) {
         misplaced(at, opt_find(&client_opts, at->rest, CLIENT_ALL),
                   "clients do not read it there; write CLUSTER.%s");
-    } else if ((row = opt_find(&process_opts, at->rest, PROCESS_TOP))) {
+    } else if ((row = opt_find(&config_opts, at->rest, PROCESS_TOP))) {
         misplaced(at, row, "an option of the whole process; write %s");
     }
 }
@@ -240,16 +246,18 @@ static void cut_note(struct loader *l, struct prop *p, const struct opt_row *row
     if (at == p->value.n || !row || !row->value || e->resolved)
         return;
     if (may_hold_note(row)) {
-        config_report(l, p, CONFIG_WARNING,
-                      "the text behind # is part of the value, there are no comments behind values; "
-                      "give the comment a line of its own");
+        config_report(
+            l, p, CONFIG_WARNING,
+            "the text behind # is part of the value, there are no comments behind values; "
+            "give the comment a line of its own");
         return;
     }
     p->value = arena_str(l->a, str_part(p->value, 0, at));
-    config_report(l, p, CONFIG_WARNING,
-                  "taken as \"%.*s\": a comment behind a value is part of it for MirrorMaker 2; give the "
-                  "comment a line of its own",
-                  STR_ARG(str_part(p->value, 0, 200)));
+    config_report(
+        l, p, CONFIG_WARNING,
+        "taken as \"%.*s\": a comment behind a value is part of it for MirrorMaker 2; give the "
+        "comment a line of its own",
+        STR_ARG(str_part(p->value, 0, 200)));
 }
 
 void config_keys_place(struct loader *l)
@@ -259,7 +267,7 @@ void config_keys_place(struct loader *l)
 
     /* The aliases come first: without them no key can be placed. */
     if (clusters) {
-        const struct opt_row *row = opt_find(&process_opts, clusters->key, PROCESS_TOP);
+        const struct opt_row *row = opt_find(&config_opts, clusters->key, PROCESS_TOP);
 
         cut_note(l, clusters, row);
         config_take(l, clusters, row, &l->c->process, &origin);
@@ -306,7 +314,7 @@ static struct str nearest_rest(const struct place *at)
         offer_security(&s);
         offer_table(&s, &flow_opts, FLOW_TARGET | FLOW_WORKER);
     } else {
-        offer_table(&s, &process_opts, PROCESS_TOP);
+        offer_table(&s, &config_opts, PROCESS_TOP);
         offer_table(&s, &flow_opts, FLOW_ANY | FLOW_WORKER);
         offer_security(&s);
     }
@@ -322,7 +330,8 @@ static void offer_names(const struct loader *l, struct suggest *s, bool flows, s
             suggest_offer(s, aliases->at[i]);
         for (size_t j = 0; flows && j < aliases->n; j++)
             if (i != j)
-                suggest_offer(s, arena_fmt(a, "%.*s->%.*s", STR_ARG(aliases->at[i]), STR_ARG(aliases->at[j])));
+                suggest_offer(s, arena_fmt(a, "%.*s->%.*s", STR_ARG(aliases->at[i]),
+                                           STR_ARG(aliases->at[j])));
     }
 }
 
@@ -361,8 +370,8 @@ static void report_unknown(struct loader *l, const struct prop *p, const struct 
     struct str best = nearest_rest(at);
 
     if (!str_is_null(best)) {
-        config_report(l, p, CONFIG_WARNING, "no such option; did you mean %.*s%.*s?", STR_ARG(at->prefix),
-                      STR_ARG(best));
+        config_report(l, p, CONFIG_WARNING, "no such option; did you mean %.*s%.*s?",
+                      STR_ARG(at->prefix), STR_ARG(best));
         return;
     }
     if (at->scope == TOP)
@@ -377,7 +386,8 @@ static void report_unknown(struct loader *l, const struct prop *p, const struct 
                       "names a cluster that is not in clusters; add it there or mend the name");
     else
         config_report(l, p, CONFIG_WARNING,
-                      "no such option of MirrorMaker 2, Kafka's clients or Heliostat; remove it or mend the name");
+                      "no such option of MirrorMaker 2, Kafka's clients or Heliostat; remove it or "
+                      "mend the name");
 }
 
 /* Advice with the key in place of %s, and with the alias in place of CLUSTER or TARGET where it is known. */
@@ -424,9 +434,10 @@ static void report_entry(struct loader *l, const struct prop *p)
     else if (at.verdict == IDLE && !(l->secured && config_is_security_key(at.rest)))
         config_report(l, p, CONFIG_WARNING, "has no effect: %s", at.row->doc);
     else if (by_alias)
-        config_report(l, p, CONFIG_WARNING, "an older name, read where the new one is absent; write %s",
-                      at.row->key);
-    else if (at.verdict == GOOD && at.row && at.row->when == OPT_LATER && !config_entry_of(l, p)->refused)
+        config_report(l, p, CONFIG_WARNING,
+                      "an older name, read where the new one is absent; write %s", at.row->key);
+    else if (at.verdict == GOOD && at.row && at.row->when == OPT_LATER &&
+             !config_entry_of(l, p)->refused)
         config_report(l, p, CONFIG_WARNING,
                       "was read and checked, but what it asks for comes with a later release");
 }

@@ -12,8 +12,8 @@ struct lister {
     struct buf value;
 };
 
-static void list_table(struct lister *v, struct str scope, const struct opt_table *t, unsigned where,
-                       const void *from, const uint32_t *origins)
+static void list_table(struct lister *v, struct str scope, const struct opt_table *t,
+                       unsigned where, const void *from, const uint32_t *origins)
 {
     for (size_t i = 0; i < t->count; i++) {
         const struct opt_row *row = &t->rows[i];
@@ -55,8 +55,8 @@ static void list_client(struct lister *v, const struct flow_config *f, enum conf
 
     buf_init(&scope, 4 * KiB);
     buf_fmt(&scope, "%.*s %s", STR_ARG(f->name), names[role]);
-    list_table(v, buf_str(&scope), &client_opts, config_role_kind(role), config_role_client_of(f, role),
-               origins);
+    list_table(v, buf_str(&scope), &client_opts, config_role_kind(role),
+               config_role_client_of(f, role), origins);
     buf_fini(&scope);
 }
 
@@ -67,7 +67,7 @@ void config_each_setting(const struct config *c,
 
     buf_init(&v.value, 16 * MiB);
     if (c->origins->process)
-        list_table(&v, STR("process"), &process_opts, PROCESS_TOP, &c->process, c->origins->process);
+        list_table(&v, STR("process"), &config_opts, PROCESS_TOP, &c->process, c->origins->process);
     for (size_t i = 0; i < c->flow_count; i++) {
         const struct config_flow_origins *o = &c->origins->flows[i];
 

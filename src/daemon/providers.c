@@ -9,9 +9,7 @@
 
 #include "base/alloc.h"
 #include "daemon/config_internal.h"
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include "mirror/regex.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,9 +30,9 @@ static const struct str classes[KIND_COUNT] = {
 struct provider {
     struct str name;
     enum kind kind;
-    bool limited;           /* allowed.paths was given */
+    bool limited; /* allowed.paths was given */
     struct str_list allowed;
-    pcre2_code *allowlist;  /* of variable names; NULL: all */
+    struct regex *allowlist; /* of variable names; NULL: all */
 };
 
 struct file {
@@ -100,7 +98,8 @@ static void read_allowed(struct loader *l, struct provider *v)
         struct str *path = (struct str *)&v->allowed.at[i];
 
         if (path->n == 0 || path->p[0] != '/' || stat(path->p, &st))
-            config_report(l, p, CONFIG_ERROR, "element %zu is not an absolute path that exists; mend it", i + 1);
+            config_report(l, p, CONFIG_ERROR,
+                          "element %zu is not an absolute path that exists; mend it", i + 1);
         *path = normal_path(l->a, *path);
     }
 }
@@ -109,15 +108,10 @@ static void read_allowlist(struct loader *l, struct provider *v)
 {
     const struct prop *p;
     struct str text = param(l, v->name, ".param.allowlist.pattern", &p);
-    PCRE2_SIZE offset;
-    int code;
+    struct regex_error why;
 
-    if (!p || text.n == 0)
-        return;
-    v->allowlist = pcre2_compile((PCRE2_SPTR)text.p, text.n,
-                                 PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED, &code, &offset, NULL);
-    if (!v->allowlist)
-        config_report(l, p, CONFIG_ERROR, "not a regular expression: error at character %zu; mend it", offset + 1);
+    if (p && text.n && regex_compile(text, &v->allowlist, &why))
+        config_report(l, p, CONFIG_ERROR, "%s", why.text);
 }
 
 /* Reads config.providers and what belongs to each. */
@@ -139,7 +133,8 @@ static void read_providers(struct session *s)
             if (at && str_eq(class, classes[k]))
                 v.kind = (enum kind)k;
         if (!at)
-            config_report(l, p, CONFIG_ERROR, "config.providers.%.*s.class is missing; write it", STR_ARG(v.name));
+            config_report(l, p, CONFIG_ERROR, "config.providers.%.*s.class is missing; write it",
+                          STR_ARG(v.name));
         else if (v.kind == KIND_COUNT)
             config_report(l, at, CONFIG_ERROR,
                           "the Java class \"%.*s\" cannot run here; write FileConfigProvider, "
@@ -165,7 +160,8 @@ static bool path_allowed(struct session *s, const struct provider *v, struct str
             return true;
     if (v->limited)
         config_report(s->l, s->at, CONFIG_WARNING,
-                      "the path \"%.*s\" is outside of allowed.paths and was not read", STR_ARG(path));
+                      "the path \"%.*s\" is outside of allowed.paths and was not read",
+                      STR_ARG(path));
     return !v->limited;
 }
 
@@ -211,8 +207,9 @@ static struct file *open_file(struct session *s, struct str path)
         e = props_parse(&f->props, buf_str(&text), PROPS_UTF8, f->path, &fault);
     buf_fini(&text);
     if (e)
-        config_report(s->l, s->at, CONFIG_ERROR, "the file \"%.*s\" of a config provider, line %d: %s; mend it",
-                      STR_ARG(path), fault.line, e == E_NOT_FOUND ? "there is no such file" : fault.text);
+        config_report(s->l, s->at, CONFIG_ERROR,
+                      "the file \"%.*s\" of a config provider, line %d: %s; mend it", STR_ARG(path),
+                      fault.line, e == E_NOT_FOUND ? "there is no such file" : fault.text);
     f->next = s->files;
     s->files = f;
     return f;
@@ -231,8 +228,8 @@ static bool from_file(struct session *s, const struct provider *v, struct str pa
     return p != NULL;
 }
 
-static bool from_directory(struct session *s, const struct provider *v, struct str path, struct str key,
-                           struct buf *out)
+static bool from_directory(struct session *s, const struct provider *v, struct str path,
+                           struct str key, struct buf *out)
 {
     struct buf content;
     bool found = false;
@@ -243,27 +240,15 @@ static bool from_directory(struct session *s, const struct provider *v, struct s
     buf_init(&content, PROVIDERS_VALUE_MAX);
     e = read_file(arena_fmt(s->l->a, "%.*s/%.*s", STR_ARG(path), STR_ARG(key)), &content);
     if (e && e != E_NOT_FOUND) {
-        config_report(s->l, s->at, CONFIG_ERROR, "the file \"%.*s/%.*s\" of a config provider: %s; mend it",
-                      STR_ARG(path), STR_ARG(key), err_text(e));
+        config_report(s->l, s->at, CONFIG_ERROR,
+                      "the file \"%.*s/%.*s\" of a config provider: %s; mend it", STR_ARG(path),
+                      STR_ARG(key), err_text(e));
     } else if (!e) {
         buf_put_str(out, buf_str(&content));
         found = true;
     }
     buf_fini(&content);
     return found;
-}
-
-static bool name_allowed(const struct provider *v, struct str name)
-{
-    pcre2_match_data *data;
-    int n;
-
-    if (!v->allowlist)
-        return true;
-    data = pcre2_match_data_create_from_pattern(v->allowlist, NULL);
-    n = pcre2_match(v->allowlist, (PCRE2_SPTR)name.p, name.n, 0, 0, data, NULL);
-    pcre2_match_data_free(data);
-    return n > 0;
 }
 
 static bool from_env(struct session *s, const struct provider *v, struct str path, struct str key,
@@ -274,10 +259,11 @@ static bool from_env(struct session *s, const struct provider *v, struct str pat
 
     if (path.n) {
         config_report(s->l, s->at, CONFIG_ERROR,
-                      "a variable of the environment has no path; write ${%.*s:NAME}", STR_ARG(v->name));
+                      "a variable of the environment has no path; write ${%.*s:NAME}",
+                      STR_ARG(v->name));
         return false;
     }
-    if (!name_allowed(v, name))
+    if (v->allowlist && regex_match_full(v->allowlist, name) != REGEX_YES)
         return false;
     value = s->l->env ? s->l->env(name.p) : getenv(name.p);
     if (value)
@@ -337,7 +323,8 @@ static void fill_value(struct session *s, struct prop *p, struct buf *out)
             any = true;
         } else {
             config_report(s->l, p, CONFIG_WARNING,
-                          "the placeholder ${%.*s} was not filled in and stays as it is", STR_ARG(inside));
+                          "the placeholder ${%.*s} was not filled in and stays as it is",
+                          STR_ARG(inside));
             buf_put(out, v.p + open, (size_t)(close + 1 - open));
         }
         at = (size_t)close + 1;
@@ -347,7 +334,8 @@ static void fill_value(struct session *s, struct prop *p, struct buf *out)
     buf_put(out, v.p + at, v.n - at);
     config_entry_of(s->l, p)->resolved = true;
     if (out->bad || memchr(out->p, '\0', out->n))
-        config_report(s->l, p, CONFIG_ERROR, "what the config providers gave is too large or is no text; mend it");
+        config_report(s->l, p, CONFIG_ERROR,
+                      "what the config providers gave is too large or is no text; mend it");
     else
         p->value = arena_str(s->l->a, buf_str(out));
 }
@@ -368,5 +356,5 @@ void providers_apply(struct loader *l)
     }
     buf_fini(&out);
     for (size_t i = 0; i < s.n; i++)
-        pcre2_code_free(s.providers[i].allowlist);
+        regex_free(&s.providers[i].allowlist);
 }

@@ -5,8 +5,8 @@
 
 static const struct opt_row rows[] = {
 #define OPT(where, type, name, key, alias, value, least, most, when, secret, doc)                  \
-    OPT_ROW(struct client_config, CLIENT_##where, type, name, key, alias, value, least, most, when, \
-            secret, doc)
+    OPT_ROW(struct client_config, CLIENT_##where, type, name, key, alias, value, least, most,      \
+            when, secret, doc)
 #define CHOICE(where, type, name, key, alias, value, choices, when, doc)                           \
     OPT_ROW_CHOICE(struct client_config, CLIENT_##where, type, name, key, alias, value, choices,   \
                    when, doc)
@@ -62,7 +62,8 @@ enum err client_endpoint_parse(struct str text, struct arena *a, struct client_e
     struct str host;
     int64_t port;
 
-    if (colon < 0 || !str_to_i64(str_part(s, (size_t)colon + 1, s.n), &port) || port < 1 || port > 65535)
+    if (colon < 0 || !str_to_i64(str_part(s, (size_t)colon + 1, s.n), &port) || port < 1 ||
+        port > 65535)
         return E_INVALID;
     host = str_part(s, 0, (size_t)colon);
     if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')

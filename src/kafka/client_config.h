@@ -16,8 +16,12 @@ enum client_security { CLIENT_PLAINTEXT, CLIENT_SSL, CLIENT_SASL_PLAINTEXT, CLIE
 enum client_isolation { CLIENT_READ_UNCOMMITTED, CLIENT_READ_COMMITTED };
 enum client_acks { CLIENT_ACKS_NONE, CLIENT_ACKS_LEADER, CLIENT_ACKS_ALL };
 /* From auto.offset.reset; by duration: reset_back_ms before the moment it is needed. */
-enum client_reset { CLIENT_RESET_EARLIEST, CLIENT_RESET_LATEST, CLIENT_RESET_NONE,
-                    CLIENT_RESET_BY_DURATION };
+enum client_reset {
+    CLIENT_RESET_EARLIEST,
+    CLIENT_RESET_LATEST,
+    CLIENT_RESET_NONE,
+    CLIENT_RESET_BY_DURATION
+};
 
 /* Kinds of client, the `where` of client.opt. */
 enum client_kind {
@@ -41,7 +45,7 @@ struct client_config {
     int64_t reset_back_ms;
 
 #define OPT(where, type, name, key, alias, value, least, most, when, secret, doc) OPT_C_##type name;
-#define CHOICE(where, type, name, key, alias, value, choices, when, doc) OPT_C_##type name;
+#define CHOICE(where, type, name, key, alias, value, choices, when, doc)          OPT_C_##type name;
 #define NO_EFFECT(where, key, why)
 #include "kafka/client.opt"
 #undef OPT
@@ -57,6 +61,7 @@ WARN_UNUSED enum err client_endpoint_parse(struct str text, struct arena *a,
                                            struct client_endpoint *out);
 
 /* earliest, latest, none, by_duration:<ISO 8601 duration>; any case of letters. */
-WARN_UNUSED enum err client_reset_parse(struct str text, enum client_reset *reset, int64_t *back_ms);
+WARN_UNUSED enum err client_reset_parse(struct str text, enum client_reset *reset,
+                                        int64_t *back_ms);
 
 #endif

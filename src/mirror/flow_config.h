@@ -30,7 +30,8 @@ struct str_pair {
 struct flow_config {
     struct str name;         /* "A->B" */
     struct str source_alias; /* "A", or what source.cluster.alias says: the name used in topics */
-    struct str target_alias; /* "B", likewise; the cluster itself is source.cluster, target.cluster */
+    struct str
+        target_alias; /* "B", likewise; the cluster itself is source.cluster, target.cluster */
 
     /* Data: what reads at the source and writes at the target (MirrorMaker 2's mirroring
      * consumer, and Connect's task producer). */
@@ -51,7 +52,7 @@ struct flow_config {
     /* Rows of flow.opt. `enabled` false: the flow only writes heartbeats, if those are enabled.
      * Intervals are -1 when off. */
 #define OPT(where, type, name, key, alias, value, least, most, when, secret, doc) OPT_C_##type name;
-#define CHOICE(where, type, name, key, alias, value, choices, when, doc) OPT_C_##type name;
+#define CHOICE(where, type, name, key, alias, value, choices, when, doc)          OPT_C_##type name;
 #define NO_EFFECT(where, key, why)
 #include "mirror/flow.opt"
 #undef OPT

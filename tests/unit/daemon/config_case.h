@@ -15,7 +15,9 @@
 static inline struct config *case_parse(const char *text, const char *clusters)
 {
     struct str named = str_c(clusters);
-    struct config_args args = { .path = STR("f"), .clusters = &named, .cluster_count = clusters ? 1 : 0 };
+    struct config_args args = { .path = STR("f"),
+                                .clusters = &named,
+                                .cluster_count = clusters ? 1 : 0 };
     struct config *c;
     enum err e = config_parse(&args, str_c(text), &c);
 
@@ -59,7 +61,8 @@ static inline void case_visit(const struct config_setting *s, void *arg)
 }
 
 /* The effective value of a setting and "key:line" where it came from (":0": default). */
-static inline struct case_setting case_ask(const struct config *c, const char *scope, const char *key)
+static inline struct case_setting case_ask(const struct config *c, const char *scope,
+                                           const char *key)
 {
     struct case_setting s = { .scope = scope, .key = key };
 

@@ -14,7 +14,8 @@ static void flows_of(const struct config *c, struct buf *out)
 }
 
 #define THREE                                                                                      \
-    "clusters = a, b, c\na.bootstrap.servers = a:1\nb.bootstrap.servers = b:1\nc.bootstrap.servers = c:1\n"
+    "clusters = a, b, c\na.bootstrap.servers = a:1\nb.bootstrap.servers = "                        \
+    "b:1\nc.bootstrap.servers = c:1\n"
 #define SIX                                                                                        \
     "clusters = a, b, c, d, e, f\nbootstrap.servers = x:1\nemit.heartbeats.enabled = false\n"
 
@@ -27,7 +28,8 @@ TEST(flows)
         { THREE "emit.heartbeats.enabled = false\n", NULL, "" },
         { THREE "a->b.emit.heartbeats.enabled=false\na->c.emit.heartbeats.enabled=false", NULL,
           "(b->a) (b->c) (c->a) (c->b) " },
-        { SIX "a->b.enabled=true\na->c.enabled=true\na->d.enabled=true\na->e.enabled=false\na->f.enabled=false",
+        { SIX "a->b.enabled=true\na->c.enabled=true\na->d.enabled=true\na->e.enabled=false\na->f."
+              "enabled=false",
           NULL, "a->b a->c a->d " },
         { SIX "a->b.enabled=true\na->c.enabled=true\nd->a.emit.heartbeats.enabled=true", NULL,
           "a->b a->c (d->a) " },
@@ -48,7 +50,8 @@ TEST(flows)
         { TWO "A->A.enabled = true\nemit.heartbeats.enabled = false", NULL, "" },
         { TWO "a->b.enabled = true", NULL, "(A->B) (B->A) " },
         { TWO "A ->B.enabled = true", NULL, "(A->B) (B->A) " },
-        { "clusters=A.b,A\nbootstrap.servers=x:1\nA.b->A.enabled=true\n", NULL, "A.b->A (A->A.b) " },
+        { "clusters=A.b,A\nbootstrap.servers=x:1\nA.b->A.enabled=true\n", NULL,
+          "A.b->A (A->A.b) " },
     };
     struct buf out;
 
@@ -64,114 +67,121 @@ TEST(flows)
 }
 
 /* The first three lines are TWO, so what follows begins at line 4. */
+static const struct {
+    const char *text, *scope, *key, *value, *origin;
+} precedence[] = {
+    /* options of a flow */
+    { "replication.factor = 5", "A->B", "replication.factor", "5", "replication.factor:4" },
+    { "replication.factor = 5\nA->B.replication.factor = 6", "A->B", "replication.factor", "6",
+      "A->B.replication.factor:5" },
+    { "A->B.replication.factor = 6", "B->A", "replication.factor", "2", ":0" },
+    { "topics.blacklist = x", "A->B", "topics.exclude", "x", "topics.blacklist:4" },
+    { "A->B.topics.blacklist = x\ntopics.exclude = y", "A->B", "topics.exclude", "y",
+      "topics.exclude:5" },
+    { "A->B.replication.policy.separator = _", "A->B", "replication.policy.separator", "_",
+      "A->B.replication.policy.separator:4" },
+    /* Q: only the form with the flow counts. */
+    { "use.defaults.from = source", "A->B", "use.defaults.from", "target", ":0" },
+    { "A->B.use.defaults.from = source", "A->B", "use.defaults.from", "source",
+      "A->B.use.defaults.from:4" },
+    { "offsets.storage.topic = x", "A->B", "offsets.storage.topic", "", ":0" },
+    /* options of the worker */
+    { "B.offset.flush.interval.ms = 7", "A->B", "offset.flush.interval.ms", "7",
+      "B.offset.flush.interval.ms:4" },
+    { "offset.flush.interval.ms = 7\nA->B.offset.flush.interval.ms = 8", "A->B",
+      "offset.flush.interval.ms", "60000", ":0" },
+    /* Q: a few bare prefixes are stronger than the cluster's key. */
+    { "B.offset.storage.replication.factor = 7\noffset.storage.replication.factor = 8", "A->B",
+      "offset.storage.replication.factor", "8", "offset.storage.replication.factor:5" },
+    { "B.offset.storage.partitions = 7", "A->B", "offset.storage.partitions", "7",
+      "B.offset.storage.partitions:4" },
+    { "B.task.shutdown.graceful.timeout.ms = 1\ntask.shutdown.graceful.timeout.ms = 2", "A->B",
+      "task.shutdown.graceful.timeout.ms", "2", "task.shutdown.graceful.timeout.ms:5" },
+    { "B.exactly.once.source.support = Enabled", "A->B", "exactly.once.source.support", "enabled",
+      "B.exactly.once.source.support:4" },
+    { "B.exactly.once.source.support = enabled", "B->A", "exactly.once.source.support", "disabled",
+      ":0" },
+    /* the mirroring consumer */
+    { "", "A->B source", "auto.offset.reset", "earliest", ":0" },
+    { "A.consumer.auto.offset.reset = latest", "A->B source", "auto.offset.reset", "latest",
+      "A.consumer.auto.offset.reset:4" },
+    { "A.consumer.fetch.min.bytes = 9\nA->B.consumer.fetch.min.bytes = 8", "A->B source",
+      "fetch.min.bytes", "9", "A.consumer.fetch.min.bytes:4" }, /* Q: the flow's is weaker */
+    { "A->B.consumer.fetch.min.bytes = 8", "A->B source", "fetch.min.bytes", "8",
+      "A->B.consumer.fetch.min.bytes:4" },
+    { "A.consumer.fetch.min.bytes = 9\nA->B.source.consumer.fetch.min.bytes = 8", "A->B source",
+      "fetch.min.bytes", "8", "A->B.source.consumer.fetch.min.bytes:5" },
+    { "consumer.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1", ":0" }, /* Q */
+    { "A.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1", ":0" },        /* Q */
+    { "B.consumer.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1", ":0" },
+    { "A.request.timeout.ms = 9", "A->B source", "request.timeout.ms", "30000", ":0" }, /* Q */
+    { "A->B.source.consumer.override.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1",
+      ":0" },
+    /* security keys are inherited */
+    { "A.consumer.bootstrap.servers = c:9", "A->B source", "bootstrap.servers", "c:9",
+      "A.consumer.bootstrap.servers:4" },
+    { "A.consumer.bootstrap.servers = c:9", "A->B source-admin", "bootstrap.servers", "a:1",
+      "A.bootstrap.servers:2" },
+    { "bootstrap.servers = t:9", "A->B source", "bootstrap.servers", "a:1",
+      "A.bootstrap.servers:2" },
+    { "A->B.source.cluster.bootstrap.servers = f:9", "A->B source", "bootstrap.servers", "a:1",
+      "A.bootstrap.servers:2" }, /* Q: weaker than the cluster's own */
+    { "A->B.source.admin.bootstrap.servers = f:9", "A->B source-admin", "bootstrap.servers", "f:9",
+      "A->B.source.admin.bootstrap.servers:4" },
+    /* the producer of records is Connect's */
+    { "B.producer.max.request.size = 9", "A->B target", "max.request.size", "9",
+      "B.producer.max.request.size:4" },
+    { "B.producer.max.request.size = 9\nA->B.producer.override.max.request.size = 8", "A->B target",
+      "max.request.size", "8", "A->B.producer.override.max.request.size:5" },
+    { "A->B.producer.max.request.size = 9", "A->B target", "max.request.size", "1048576",
+      ":0" }, /* Q */
+    { "A->B.producer.max.request.size = 9", "A->B syncs-writer", "max.request.size", "9",
+      "A->B.producer.max.request.size:4" },
+    { "producer.max.request.size = 9", "A->B target", "max.request.size", "1048576", ":0" }, /* Q */
+    { "A.producer.max.request.size = 9", "A->B syncs-writer", "max.request.size", "9",
+      "A.producer.max.request.size:4" },
+    { "B.producer.max.request.size = 9\noffset-syncs.topic.location = target", "A->B syncs-writer",
+      "max.request.size", "9", "B.producer.max.request.size:4" },
+    /* admin clients */
+    { "A.admin.request.timeout.ms = 9", "A->B source-admin", "request.timeout.ms", "9",
+      "A.admin.request.timeout.ms:4" },
+    { "A->B.admin.request.timeout.ms = 9", "A->B target-admin", "request.timeout.ms", "9",
+      "A->B.admin.request.timeout.ms:4" },
+    { "A->B.target.admin.request.timeout.ms = 9\nB.admin.request.timeout.ms = 8",
+      "A->B target-admin", "request.timeout.ms", "9", "A->B.target.admin.request.timeout.ms:4" },
+    { "B.consumer.client.rack = r 1", "A->B target-reader", "client.rack", "r 1",
+      "B.consumer.client.rack:4" },
+    /* names of clients */
+    { "", "A->B source", "client.id", "A->B|MirrorSourceConnector-0|replication-consumer", ":0" },
+    { "A.consumer.client.id = me", "A->B source", "client.id",
+      "me|A->B|MirrorSourceConnector-0|replication-consumer", "A.consumer.client.id:4" },
+    { "", "A->B target", "client.id", "connector-producer-MirrorSourceConnector-0", ":0" },
+    { "B.producer.client.id = me", "A->B target", "client.id", "me", "B.producer.client.id:4" },
+    { "", "A->B source-admin", "client.id", "A->B|MirrorSourceConnector|replication-source-admin",
+      ":0" },
+    /* our own */
+    { "heliostat.delivery = at-least-once", "A->B", "heliostat.delivery", "at-least-once",
+      "heliostat.delivery:4" },
+    { "heliostat.delivery = at-least-once\nA->B.heliostat.delivery = exactly-once", "A->B",
+      "heliostat.delivery", "exactly-once", "A->B.heliostat.delivery:5" },
+    { "heliostat.memory.max = 1 GiB", "process", "heliostat.memory.max", "1073741824",
+      "heliostat.memory.max:4" },
+    /* the last of several wins */
+    { "topics = a\ntopics = b", "A->B", "topics", "b", "topics:5" },
+};
+
 TEST(precedence)
 {
-    static const struct {
-        const char *text, *scope, *key, *value, *origin;
-    } cases[] = {
-        /* options of a flow */
-        { "replication.factor = 5", "A->B", "replication.factor", "5", "replication.factor:4" },
-        { "replication.factor = 5\nA->B.replication.factor = 6", "A->B", "replication.factor", "6",
-          "A->B.replication.factor:5" },
-        { "A->B.replication.factor = 6", "B->A", "replication.factor", "2", ":0" },
-        { "topics.blacklist = x", "A->B", "topics.exclude", "x", "topics.blacklist:4" },
-        { "A->B.topics.blacklist = x\ntopics.exclude = y", "A->B", "topics.exclude", "y", "topics.exclude:5" },
-        { "A->B.replication.policy.separator = _", "A->B", "replication.policy.separator", "_",
-          "A->B.replication.policy.separator:4" },
-        /* Q: only the form with the flow counts. */
-        { "use.defaults.from = source", "A->B", "use.defaults.from", "target", ":0" },
-        { "A->B.use.defaults.from = source", "A->B", "use.defaults.from", "source",
-          "A->B.use.defaults.from:4" },
-        { "offsets.storage.topic = x", "A->B", "offsets.storage.topic", "", ":0" },
-        /* options of the worker */
-        { "B.offset.flush.interval.ms = 7", "A->B", "offset.flush.interval.ms", "7",
-          "B.offset.flush.interval.ms:4" },
-        { "offset.flush.interval.ms = 7\nA->B.offset.flush.interval.ms = 8", "A->B",
-          "offset.flush.interval.ms", "60000", ":0" },
-        /* Q: a few bare prefixes are stronger than the cluster's key. */
-        { "B.offset.storage.replication.factor = 7\noffset.storage.replication.factor = 8", "A->B",
-          "offset.storage.replication.factor", "8", "offset.storage.replication.factor:5" },
-        { "B.offset.storage.partitions = 7", "A->B", "offset.storage.partitions", "7",
-          "B.offset.storage.partitions:4" },
-        { "B.task.shutdown.graceful.timeout.ms = 1\ntask.shutdown.graceful.timeout.ms = 2", "A->B",
-          "task.shutdown.graceful.timeout.ms", "2", "task.shutdown.graceful.timeout.ms:5" },
-        { "B.exactly.once.source.support = Enabled", "A->B", "exactly.once.source.support", "enabled",
-          "B.exactly.once.source.support:4" },
-        { "B.exactly.once.source.support = enabled", "B->A", "exactly.once.source.support", "disabled", ":0" },
-        /* the mirroring consumer */
-        { "", "A->B source", "auto.offset.reset", "earliest", ":0" },
-        { "A.consumer.auto.offset.reset = latest", "A->B source", "auto.offset.reset", "latest",
-          "A.consumer.auto.offset.reset:4" },
-        { "A.consumer.fetch.min.bytes = 9\nA->B.consumer.fetch.min.bytes = 8", "A->B source",
-          "fetch.min.bytes", "9", "A.consumer.fetch.min.bytes:4" }, /* Q: the flow's is weaker */
-        { "A->B.consumer.fetch.min.bytes = 8", "A->B source", "fetch.min.bytes", "8",
-          "A->B.consumer.fetch.min.bytes:4" },
-        { "A.consumer.fetch.min.bytes = 9\nA->B.source.consumer.fetch.min.bytes = 8", "A->B source",
-          "fetch.min.bytes", "8", "A->B.source.consumer.fetch.min.bytes:5" },
-        { "consumer.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1", ":0" }, /* Q */
-        { "A.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1", ":0" },        /* Q */
-        { "B.consumer.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1", ":0" },
-        { "A.request.timeout.ms = 9", "A->B source", "request.timeout.ms", "30000", ":0" }, /* Q */
-        { "A->B.source.consumer.override.fetch.min.bytes = 9", "A->B source", "fetch.min.bytes", "1", ":0" },
-        /* security keys are inherited */
-        { "A.consumer.bootstrap.servers = c:9", "A->B source", "bootstrap.servers", "c:9",
-          "A.consumer.bootstrap.servers:4" },
-        { "A.consumer.bootstrap.servers = c:9", "A->B source-admin", "bootstrap.servers", "a:1",
-          "A.bootstrap.servers:2" },
-        { "bootstrap.servers = t:9", "A->B source", "bootstrap.servers", "a:1", "A.bootstrap.servers:2" },
-        { "A->B.source.cluster.bootstrap.servers = f:9", "A->B source", "bootstrap.servers", "a:1",
-          "A.bootstrap.servers:2" }, /* Q: weaker than the cluster's own */
-        { "A->B.source.admin.bootstrap.servers = f:9", "A->B source-admin", "bootstrap.servers", "f:9",
-          "A->B.source.admin.bootstrap.servers:4" },
-        /* the producer of records is Connect's */
-        { "B.producer.max.request.size = 9", "A->B target", "max.request.size", "9",
-          "B.producer.max.request.size:4" },
-        { "B.producer.max.request.size = 9\nA->B.producer.override.max.request.size = 8", "A->B target",
-          "max.request.size", "8", "A->B.producer.override.max.request.size:5" },
-        { "A->B.producer.max.request.size = 9", "A->B target", "max.request.size", "1048576", ":0" }, /* Q */
-        { "A->B.producer.max.request.size = 9", "A->B syncs-writer", "max.request.size", "9",
-          "A->B.producer.max.request.size:4" },
-        { "producer.max.request.size = 9", "A->B target", "max.request.size", "1048576", ":0" }, /* Q */
-        { "A.producer.max.request.size = 9", "A->B syncs-writer", "max.request.size", "9",
-          "A.producer.max.request.size:4" },
-        { "B.producer.max.request.size = 9\noffset-syncs.topic.location = target", "A->B syncs-writer",
-          "max.request.size", "9", "B.producer.max.request.size:4" },
-        /* admin clients */
-        { "A.admin.request.timeout.ms = 9", "A->B source-admin", "request.timeout.ms", "9",
-          "A.admin.request.timeout.ms:4" },
-        { "A->B.admin.request.timeout.ms = 9", "A->B target-admin", "request.timeout.ms", "9",
-          "A->B.admin.request.timeout.ms:4" },
-        { "A->B.target.admin.request.timeout.ms = 9\nB.admin.request.timeout.ms = 8", "A->B target-admin",
-          "request.timeout.ms", "9", "A->B.target.admin.request.timeout.ms:4" },
-        { "B.consumer.client.rack = r 1", "A->B target-reader", "client.rack", "r 1", "B.consumer.client.rack:4" },
-        /* names of clients */
-        { "", "A->B source", "client.id", "A->B|MirrorSourceConnector-0|replication-consumer", ":0" },
-        { "A.consumer.client.id = me", "A->B source", "client.id",
-          "me|A->B|MirrorSourceConnector-0|replication-consumer", "A.consumer.client.id:4" },
-        { "", "A->B target", "client.id", "connector-producer-MirrorSourceConnector-0", ":0" },
-        { "B.producer.client.id = me", "A->B target", "client.id", "me", "B.producer.client.id:4" },
-        { "", "A->B source-admin", "client.id", "A->B|MirrorSourceConnector|replication-source-admin", ":0" },
-        /* our own */
-        { "heliostat.delivery = at-least-once", "A->B", "heliostat.delivery", "at-least-once",
-          "heliostat.delivery:4" },
-        { "heliostat.delivery = at-least-once\nA->B.heliostat.delivery = exactly-once", "A->B",
-          "heliostat.delivery", "exactly-once", "A->B.heliostat.delivery:5" },
-        { "heliostat.memory.max = 1 GiB", "process", "heliostat.memory.max", "1073741824",
-          "heliostat.memory.max:4" },
-        /* the last of several wins */
-        { "topics = a\ntopics = b", "A->B", "topics", "b", "topics:5" },
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < COUNT(precedence); i++) {
         char text[1000];
         struct config *c;
         struct case_setting s;
 
-        snprintf(text, sizeof(text), TWO "%s\n", cases[i].text);
+        snprintf(text, sizeof(text), TWO "%s\n", precedence[i].text);
         c = case_parse(text, NULL);
-        s = case_ask(c, cases[i].scope, cases[i].key);
-        check_str(str_c(s.value), str_c(cases[i].value), cases[i].text, (int)i);
-        check_str(str_c(s.origin), str_c(cases[i].origin), cases[i].text, (int)i);
+        s = case_ask(c, precedence[i].scope, precedence[i].key);
+        check_str(str_c(s.value), str_c(precedence[i].value), precedence[i].text, (int)i);
+        check_str(str_c(s.origin), str_c(precedence[i].origin), precedence[i].text, (int)i);
         config_free(&c);
     }
 }
@@ -190,7 +200,8 @@ TEST(typed)
         "west.offset.storage.min.insync.replicas = 2\noffset.storage.segment.bytes = 1000\n"
         "west.offset.storage.segment.bytes = 2000\n"
         "east.consumer.auto.offset.reset = by_duration:P1DT2H3S\n"
-        "heliostat.log.format = JSON\n", NULL);
+        "heliostat.log.format = JSON\n",
+        NULL);
     const struct flow_config *f = case_flow(c, "east->west");
 
     CHECK_EQ(c->error_count, 0);
@@ -266,10 +277,8 @@ TEST(golden)
     static const struct {
         const char *name, *flows;
     } cases[] = {
-        { "mm2-4.3.0-alo", "A->B B->A " },
-        { "mm2-4.3.0-eos", "E->F " },
-        { "mm2-4.3.0-identity", "I->J " },
-        { "mm2-3.9.1-alo", "A->B B->A " },
+        { "mm2-4.3.0-alo", "A->B B->A " }, { "mm2-4.3.0-eos", "E->F " },
+        { "mm2-4.3.0-identity", "I->J " }, { "mm2-3.9.1-alo", "A->B B->A " },
         { "mm2-2.8.2-alo", "G->H H->G " },
     };
     struct buf out;

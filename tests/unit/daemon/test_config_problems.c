@@ -12,90 +12,133 @@ static const struct {
     { "A->B.enabled = true     # disabled by default",
       "f:4: A->B.enabled: warning: taken as \"true\": a comment behind a value is part of it for "
       "MirrorMaker 2; give the comment a line of its own" },
-    { "A->B.topics = foo.*  # only some", "f:4: A->B.topics: warning: taken as \"foo.*\": a comment" },
+    { "A->B.topics = foo.*  # only some",
+      "f:4: A->B.topics: warning: taken as \"foo.*\": a comment" },
     { "A->B.groups = g # 1", "f:4: A->B.groups: warning: the text behind # is part of the value" },
     { "A->B.topics = a#b", "" },
     /* unknown keys */
     { "A->B.topisc = x", "f:4: A->B.topisc: warning: no such option; did you mean A->B.topics?" },
     { "topisc = x", "f:4: topisc: warning: no such option; did you mean topics?" },
-    { "A->B.enable = true", "f:4: A->B.enable: warning: no such option; did you mean A->B.enabled?" },
-    { "A->B.emit.heartbeats = false",
-      "f:4: A->B.emit.heartbeats: warning: no such option; did you mean A->B.emit.heartbeats.enabled?" },
-    { "A.consumer.fetch.min.byte = 1",
-      "f:4: A.consumer.fetch.min.byte: warning: no such option; did you mean A.consumer.fetch.min.bytes?" },
+    { "A->B.enable = true",
+      "f:4: A->B.enable: warning: no such option; did you mean A->B.enabled?" },
+    { "A->B.emit.heartbeats = false", "f:4: A->B.emit.heartbeats: warning: no such option; did you "
+                                      "mean A->B.emit.heartbeats.enabled?" },
+    { "A.consumer.fetch.min.byte = 1", "f:4: A.consumer.fetch.min.byte: warning: no such option; "
+                                       "did you mean A.consumer.fetch.min.bytes?" },
     { "A.consumer.acks = 1", "f:4: A.consumer.acks: warning: no such option of MirrorMaker 2" },
-    { "A.bootstrap.server = x:1", "f:4: A.bootstrap.server: warning: no such option; did you mean A.bootstrap.servers?" },
-    { "some.unknown.key = canary", "f:4: some.unknown.key: warning: no such option of MirrorMaker 2, Kafka's "
-                                   "clients or Heliostat; remove it or mend the name" },
-    { "heliostat.worker = 1", "f:4: heliostat.worker: warning: no such option; did you mean heliostat.workers?" },
+    { "A.bootstrap.server = x:1",
+      "f:4: A.bootstrap.server: warning: no such option; did you mean A.bootstrap.servers?" },
+    { "some.unknown.key = canary",
+      "f:4: some.unknown.key: warning: no such option of MirrorMaker 2, Kafka's "
+      "clients or Heliostat; remove it or mend the name" },
+    { "heliostat.worker = 1",
+      "f:4: heliostat.worker: warning: no such option; did you mean heliostat.workers?" },
     /* wrong aliases */
-    { "a->B.enabled = true", "f:4: a->B.enabled: warning: no such option; did you mean A->B.enabled?" },
-    { "Foo->Bar.enabled = true", "f:4: Foo->Bar.enabled: warning: names a cluster that is not in clusters" },
+    { "a->B.enabled = true",
+      "f:4: a->B.enabled: warning: no such option; did you mean A->B.enabled?" },
+    { "Foo->Bar.enabled = true",
+      "f:4: Foo->Bar.enabled: warning: names a cluster that is not in clusters" },
     { "A -> B.enabled = true", "f:4: A: warning: no such option: a blank ends a key" },
-    { "A->A.enabled = true", "f:4: A->A.enabled: warning: has no effect here: a cluster is not mirrored to itself" },
+    { "A->A.enabled = true",
+      "f:4: A->A.enabled: warning: has no effect here: a cluster is not mirrored to itself" },
     /* known keys at the wrong place */
-    { "use.defaults.from = source", "f:4: use.defaults.from: warning: has no effect here: MirrorMaker 2 reads it "
-                                    "for a single flow only; write SOURCE->TARGET.use.defaults.from" },
-    { "offset.flush.interval.ms = 5", "f:4: offset.flush.interval.ms: warning: has no effect here: MirrorMaker 2 "
-                                      "reads it for a target cluster only; write TARGET.offset.flush.interval.ms" },
+    { "use.defaults.from = source",
+      "f:4: use.defaults.from: warning: has no effect here: MirrorMaker 2 reads it "
+      "for a single flow only; write SOURCE->TARGET.use.defaults.from" },
+    { "offset.flush.interval.ms = 5",
+      "f:4: offset.flush.interval.ms: warning: has no effect here: MirrorMaker 2 "
+      "reads it for a target cluster only; write TARGET.offset.flush.interval.ms" },
     { "A->B.offset.flush.interval.ms = 5",
-      "f:4: A->B.offset.flush.interval.ms: warning: has no effect here: an option of the worker, which MirrorMaker 2 "
+      "f:4: A->B.offset.flush.interval.ms: warning: has no effect here: an option of the worker, "
+      "which MirrorMaker 2 "
       "reads for a target only; write B.offset.flush.interval.ms" },
-    { "consumer.fetch.max.bytes = 1", "f:4: consumer.fetch.max.bytes: warning: has no effect here: MirrorMaker 2 does "
-                                      "not read it without a cluster either; write CLUSTER.consumer.fetch.max.bytes" },
-    { "A.fetch.max.bytes = 1", "f:4: A.fetch.max.bytes: warning: has no effect here: no client reads it there; write "
-                               "A.consumer.fetch.max.bytes" },
-    { "A.topics = x", "f:4: A.topics: warning: has no effect here: an option of flows, not of clusters; write "
-                      "SOURCE->TARGET.topics" },
-    { "A->B.heliostat.workers = 1", "f:4: A->B.heliostat.workers: warning: has no effect here: an option of the whole "
-                                    "process; write heliostat.workers" },
-    { "A->B.ssl.protocol = x", "f:4: A->B.ssl.protocol: warning: has no effect here: clients do not read it there" },
+    { "consumer.fetch.max.bytes = 1",
+      "f:4: consumer.fetch.max.bytes: warning: has no effect here: MirrorMaker 2 does "
+      "not read it without a cluster either; write CLUSTER.consumer.fetch.max.bytes" },
+    { "A.fetch.max.bytes = 1",
+      "f:4: A.fetch.max.bytes: warning: has no effect here: no client reads it there; write "
+      "A.consumer.fetch.max.bytes" },
+    { "A.topics = x",
+      "f:4: A.topics: warning: has no effect here: an option of flows, not of clusters; write "
+      "SOURCE->TARGET.topics" },
+    { "A->B.heliostat.workers = 1",
+      "f:4: A->B.heliostat.workers: warning: has no effect here: an option of the whole "
+      "process; write heliostat.workers" },
+    { "A->B.ssl.protocol = x",
+      "f:4: A->B.ssl.protocol: warning: has no effect here: clients do not read it there" },
     /* keys without effect */
-    { "tasks.max = 5", "f:4: tasks.max: warning: has no effect: partitions are spread over heliostat.workers threads" },
-    { "B.producer.linger.ms = 5", "f:4: B.producer.linger.ms: warning: has no effect: a batch is sent on" },
-    { "B.config.storage.topic = x", "f:4: B.config.storage.topic: warning: has no effect: no Connect worker runs" },
-    { "dedicated.mode.enable.internal.rest = true", "f:4: dedicated.mode.enable.internal.rest: warning: has no effect" },
-    { "A->B.topic.creation.default.partitions = 1", "f:4: A->B.topic.creation.default.partitions: warning: has no effect" },
-    { "ssl.truststore.password = canary", "f:4: ssl.truststore.password: warning: has no effect: it counts only with" },
-    { "sync.topic.acls.enabled = true", "f:4: sync.topic.acls.enabled: warning: was read and checked, but" },
+    { "tasks.max = 5", "f:4: tasks.max: warning: has no effect: partitions are spread over "
+                       "heliostat.workers threads" },
+    { "B.producer.linger.ms = 5",
+      "f:4: B.producer.linger.ms: warning: has no effect: a batch is sent on" },
+    { "B.config.storage.topic = x",
+      "f:4: B.config.storage.topic: warning: has no effect: no Connect worker runs" },
+    { "dedicated.mode.enable.internal.rest = true",
+      "f:4: dedicated.mode.enable.internal.rest: warning: has no effect" },
+    { "A->B.topic.creation.default.partitions = 1",
+      "f:4: A->B.topic.creation.default.partitions: warning: has no effect" },
+    { "ssl.truststore.password = canary",
+      "f:4: ssl.truststore.password: warning: has no effect: it counts only with" },
+    { "sync.topic.acls.enabled = true",
+      "f:4: sync.topic.acls.enabled: warning: was read and checked, but" },
     /* values */
-    { "A->B.replication.factor = canarx",
-      "f:4: A->B.replication.factor: \"canarx\" is not a whole number; write a whole number from -1 to 32767" },
-    { "refresh.topics.interval.seconds = 0", "f:4: refresh.topics.interval.seconds: 0 is no period; write" },
-    { "emit.heartbeats.interval.seconds = 0", "f:4: emit.heartbeats.interval.seconds: warning: 0 would never rest" },
-    { "A->B.enabled = yes", "f:4: A->B.enabled: \"yes\" is neither true nor false; write one of the two" },
-    { "offset-syncs.topic.location = Source", "f:4: offset-syncs.topic.location: \"Source\" is not one of the known words" },
+    { "A->B.replication.factor = canarx", "f:4: A->B.replication.factor: \"canarx\" is not a whole "
+                                          "number; write a whole number from -1 to 32767" },
+    { "refresh.topics.interval.seconds = 0",
+      "f:4: refresh.topics.interval.seconds: 0 is no period; write" },
+    { "emit.heartbeats.interval.seconds = 0",
+      "f:4: emit.heartbeats.interval.seconds: warning: 0 would never rest" },
+    { "A->B.enabled = yes",
+      "f:4: A->B.enabled: \"yes\" is neither true nor false; write one of the two" },
+    { "offset-syncs.topic.location = Source",
+      "f:4: offset-syncs.topic.location: \"Source\" is not one of the known words" },
     { "topics = a,, b", "f:4: topics: warning: an empty element was dropped; remove the comma" },
-    { "topics = a, b, a", "f:4: topics: warning: \"a\" stands in the list twice and counts once; remove one" },
-    { "topics = a\ntopics = b", "f:5: topics: warning: given before in line 4, and the last one counts" },
-    { "topics.blacklist = a", "f:4: topics.blacklist: warning: an older name, read where the new one is absent; write "
-                              "topics.exclude" },
-    { "A.consumer.auto.offset.reset = first", "f:4: A.consumer.auto.offset.reset: the value is not known; write" },
+    { "topics = a, b, a",
+      "f:4: topics: warning: \"a\" stands in the list twice and counts once; remove one" },
+    { "topics = a\ntopics = b",
+      "f:5: topics: warning: given before in line 4, and the last one counts" },
+    { "topics.blacklist = a",
+      "f:4: topics.blacklist: warning: an older name, read where the new one is absent; write "
+      "topics.exclude" },
+    { "A.consumer.auto.offset.reset = first",
+      "f:4: A.consumer.auto.offset.reset: the value is not known; write" },
+    /* patterns */
+    { "A->B.topics = st-a{1,2}, st-b", "f:4: A->B.topics: element `st-a{1`: " },
+    { "groups = [", "f:4: groups: element `[`: " },
+    { "config.properties.exclude = (", "f:4: config.properties.exclude: element `(`: " },
     /* classes */
-    { "replication.policy.class = com.x.Mine", "f:4: replication.policy.class: the Java class \"com.x.Mine\" cannot run "
-                                               "here; of these classes" },
-    { "value.converter = org.apache.kafka.connect.json.JsonConverter", "f:4: value.converter: the Java class" },
+    { "replication.policy.class = com.x.Mine",
+      "f:4: replication.policy.class: the Java class \"com.x.Mine\" cannot run "
+      "here; of these classes" },
+    { "value.converter = org.apache.kafka.connect.json.JsonConverter",
+      "f:4: value.converter: the Java class" },
     { "A->B.enabled = true\ntransforms = x", "f:5: transforms: Java transforms cannot run here" },
     /* addresses */
-    { "B.bootstrap.servers = b", "f:4: B.bootstrap.servers: \"b\" is not host:port; write host:port, or" },
+    { "B.bootstrap.servers = b",
+      "f:4: B.bootstrap.servers: \"b\" is not host:port; write host:port, or" },
     { "B.bootstrap.servers = b:0", "f:4: B.bootstrap.servers: \"b:0\" is not host:port" },
     { "B.bootstrap.servers = ...", "f:4: B.bootstrap.servers: \"...\" is not host:port" },
-    { "B.bootstrap.servers =", "f: B.bootstrap.servers: missing; write B.bootstrap.servers = host:port" },
+    { "B.bootstrap.servers =",
+      "f: B.bootstrap.servers: missing; write B.bootstrap.servers = host:port" },
     { "A->B.enabled = true\nB.bootstrap.servers = A:1\nA.bootstrap.servers = a:1",
       "f:5: B.bootstrap.servers: source and target of the flow A->B have the same addresses" },
     /* security */
-    { "security.protocol = abc", "f:4: security.protocol: \"abc\" is not one of the known words; write one of: "
-                                 "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL" },
-    { "B.security.protocol = sasl_ssl", "f:4: B.security.protocol: sasl_ssl cannot be spoken yet: TLS and SASL come "
-                                        "with a later release; only PLAINTEXT listeners can be reached" },
+    { "security.protocol = abc",
+      "f:4: security.protocol: \"abc\" is not one of the known words; write one of: "
+      "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL" },
+    { "B.security.protocol = sasl_ssl",
+      "f:4: B.security.protocol: sasl_ssl cannot be spoken yet: TLS and SASL come "
+      "with a later release; only PLAINTEXT listeners can be reached" },
     { "security.protocol = plaintext", "" },
     /* delivery */
-    { "B.producer.acks = 1", "f:4: B.producer.acks: warning: exactly-once delivery needs all, and all is used" },
+    { "B.producer.acks = 1",
+      "f:4: B.producer.acks: warning: exactly-once delivery needs all, and all is used" },
     { "B.producer.acks = 1\nheliostat.delivery = at-least-once", "" },
     { "B.producer.max.in.flight.requests.per.connection = 6",
       "f:4: B.producer.max.in.flight.requests.per.connection: warning: more than 5" },
     /* names */
-    { "replication.policy.separator = /", "f:4: replication.policy.separator: warning: Kafka takes only letters" },
+    { "replication.policy.separator = /",
+      "f:4: replication.policy.separator: warning: Kafka takes only letters" },
     { "A->B.enabled=true\nB->A.enabled=true\nreplication.policy.class=IdentityReplicationPolicy",
       "f:6: replication.policy.class: warning: flows in both directions keep the names of topics" },
     /* syntax */
@@ -117,7 +160,8 @@ TEST(sentences)
         c = case_parse(text, NULL);
         got = case_problems(c, &out);
         if (*cases[i].want ? !strstr(got, cases[i].want) : *got) {
-            print_error("case %zu: %s\n  want: %s\n  got: %s\n", i, cases[i].text, cases[i].want, got);
+            print_error("case %zu: %s\n  want: %s\n  got: %s\n", i, cases[i].text, cases[i].want,
+                        got);
             CHECK(false);
         }
         CHECK(!strstr(got, "canary"));
@@ -131,12 +175,15 @@ TEST(whole_file)
     static const struct {
         const char *text, *want;
     } whole[] = {
-        { "", "f: clusters: missing; write clusters = A, B and A.bootstrap.servers, B.bootstrap.servers\n" },
-        { "clusters = A", "f: clusters: there is no flow to run; enable one with A->B.enabled = true\n" },
+        { "", "f: clusters: missing; write clusters = A, B and A.bootstrap.servers, "
+              "B.bootstrap.servers\n" },
+        { "clusters = A",
+          "f: clusters: there is no flow to run; enable one with A->B.enabled = true\n" },
         { "clusters = A, B\nA.bootstrap.servers = a:1\nA->B.enabled = true\n",
           "f: B.bootstrap.servers: missing; write B.bootstrap.servers = host:port\n" },
         { "clusters = A, B\r\nbootstrap.servers : a:1\r\nA->B.enabled=true\r\n",
-          "f:2: bootstrap.servers: source and target of the flow A->B have the same addresses; a cluster cannot "
+          "f:2: bootstrap.servers: source and target of the flow A->B have the same addresses; a "
+          "cluster cannot "
           "be mirrored into itself\n" },
         { "\xef\xbb\xbf" TWO "A->B.enabled = true\n", "" },
         { "! note\n" TWO "A->B.enabled : true\n", "" },
@@ -158,23 +205,28 @@ TEST(kafka_pages)
 {
     static const char *const pages[] = {
         "clusters = us-west, us-east   # defines cluster aliases\n"
-        "us-west.bootstrap.servers = broker3-west:9092\nus-east.bootstrap.servers = broker5-east:9092\n"
+        "us-west.bootstrap.servers = broker3-west:9092\nus-east.bootstrap.servers = "
+        "broker5-east:9092\n"
         "topics = .*   # all topics\n"
         "us-west->us-east.enabled = true\n"
         "us-west->us.east.topics = foo.*, bar.*  # override the default above\n",
         "clusters = us-west, us-east\n"
         "us-west.bootstrap.servers = a:9092\nus-east.bootstrap.servers = b:9092\n"
         "tasks.max = 5\nus-west.offset.storage.topic = my-mirrormaker-offsets\n"
-        "us-west.consumer.isolation.level = read_committed\nus-west.admin.bootstrap.servers = c:9092\n"
+        "us-west.consumer.isolation.level = read_committed\nus-west.admin.bootstrap.servers = "
+        "c:9092\n"
         "us-east.producer.compression.type = gzip\nus-east.producer.buffer.memory = 32768\n"
         "us-east.admin.bootstrap.servers = d:9092\nus-east.exactly.once.source.support = enabled\n"
         "dedicated.mode.enable.internal.rest = true\nlisteners = http://localhost:8080\n"
         "groups = consumer-group1, consumer-group2\nus-west->us-east.enabled = true\n"
         "us-west->us-east.topics = foo.*\nus-west->us-east.groups = bar.*\n"
-        "us-west->us-east.emit.heartbeats = false\nus-west->us-east.replication.policy.separator = _\n",
+        "us-west->us-east.emit.heartbeats = false\nus-west->us-east.replication.policy.separator = "
+        "_\n",
         "clusters = A, B\nA.bootstrap.servers = A_host1:9092, A_host2:9092, A_host3:9092\n"
-        "B.bootstrap.servers = B_host1:9092, B_host2:9092, B_host3:9092\nA->B.enabled = true\nA->B.topics = .*\n"
-        "B->A.enabled = true\nB->A.topics = .*\nreplication.factor=1\ncheckpoints.topic.replication.factor=1\n"
+        "B.bootstrap.servers = B_host1:9092, B_host2:9092, B_host3:9092\nA->B.enabled = "
+        "true\nA->B.topics = .*\n"
+        "B->A.enabled = true\nB->A.topics = "
+        ".*\nreplication.factor=1\ncheckpoints.topic.replication.factor=1\n"
         "heartbeats.topic.replication.factor=1\noffset-syncs.topic.replication.factor=1\n"
         "offset.storage.replication.factor=1\nstatus.storage.replication.factor=1\n"
         "config.storage.replication.factor=1\n",
@@ -233,7 +285,9 @@ TEST(unreadable)
     buf_init(&out, MiB);
     CHECK_EQ(config_load(&args, &c), E_INVALID);
     check_str(str_c(case_problems(c, &out)),
-              STR("/nonexistent/mm2.properties: (file): No such file or directory; give a readable file\n"), "", 0);
+              STR("/nonexistent/mm2.properties: (file): No such file or directory; give a readable "
+                  "file\n"),
+              "", 0);
     config_free(&c);
     args.path = STR("/");
     CHECK_EQ(config_load(&args, &c), E_INVALID);
