@@ -158,8 +158,10 @@ static bool start_server(struct control *c)
     if (str_eq(listen, STR("off")))
         return true;
     c->server = server_start(listen, &c->view, why, sizeof(why));
-    if (c->server)
+    if (c->server) {
+        log_event(EV_HTTP_LISTENING, kv_c("address", server_address(c->server)));
         return true;
+    }
     log_event(EV_HTTP_FAULT, kv_str("address", listen), kv_c("text", why));
     fprintf(stderr, "heliostat: heliostat.http.listen: %s; choose another address, or off\n", why);
     return false;

@@ -12,4 +12,7 @@ const char *version_commit(void);
 /* Name and version of each library, as "name version" lines, or as members of a JSON object. */
 void version_libraries(struct buf *out, bool json);
 
+/* The verb `version`. argv[0] is the verb. Gives the exit code. */
+int version_main(int argc, char **argv);
+
 #endif

@@ -1,0 +1,19 @@
+/* http_get.h -- asks a running heliostat over HTTP.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef CLI_HTTP_GET_H
+#define CLI_HTTP_GET_H
+
+#include "base/buf.h"
+
+struct http_answer {
+    int status;       /* 0: nobody answered */
+    struct buf body;
+    char why[300];    /* when nobody answered, or the URL is none */
+};
+
+/* Blocks. url is http://host:port[/prefix] or host:port; path begins with '/'. False: the URL is none of these. The
+ * caller frees answer->body. */
+bool http_get(const char *url, const char *path, struct http_answer *answer);
+
+#endif
