@@ -198,6 +198,7 @@ static void ask(struct fetch_link *k, struct conn *c)
         k->f->counts.requests++;
         return;
     }
+    must_say(e != E_INVALID, "a fetch request that no version can say");
     pool_unreserve(k->f->pool, k->ask_bytes);
     fetch_session_lost(k);
     fetch_link_back_off(k);

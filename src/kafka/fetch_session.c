@@ -231,7 +231,7 @@ void fetch_session_build(struct fetch_link *k, int version)
     q->isolation_level = k->f->isolation_level;
     q->session_id = k->session_id;
     q->session_epoch = k->session_epoch;
-    q->rack_id = k->f->config->client_rack;
+    q->rack_id = k->f->config->client_rack.p ? k->f->config->client_rack : STR("");
 }
 
 static void told(struct fetch_link *k, struct fetch_part *p,

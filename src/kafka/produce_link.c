@@ -56,6 +56,7 @@ static bool send_next(struct produce_link *k, struct conn *c, struct produce_req
         k->p->counts.requests++;
         return true;
     }
+    must_say(e != E_INVALID, "a produce request that no version can say");
     r->busy = false;
     f.error = e;
     f.text = str_c(err_text(e));
