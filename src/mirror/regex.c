@@ -19,10 +19,10 @@
 
 #define MATCH_STEPS_MAX 1000000
 #define MATCH_DEPTH_MAX 100000
-#define MATCH_HEAP_KIB (16 * 1024)
-#define PROGRAM_SIZE (8 * KiB)
-#define NESTING_MAX 2000 /* of PCRE2 parentheses; the parser's own limit is lower */
-#define NAME_BYTES_MAX (1 * MiB)
+#define MATCH_HEAP_KIB  (16 * 1024)
+#define PROGRAM_SIZE    (8 * KiB)
+#define NESTING_MAX     2000 /* of PCRE2 parentheses; the parser's own limit is lower */
+#define NAME_BYTES_MAX  (1 * MiB)
 
 struct regex {
     struct str *literals; /* sorted */
@@ -194,8 +194,9 @@ static bool add_program(struct regex *re, struct parser *p, struct buf *pattern)
 
     pcre2_set_parens_nest_limit(context, NESTING_MAX);
     code = pcre2_compile((PCRE2_SPTR)buf_cstr(pattern), pattern->n,
-                         PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_DOTALL | PCRE2_ANCHORED | PCRE2_ENDANCHORED, &error, &at,
-                         context);
+                         PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_DOTALL | PCRE2_ANCHORED |
+                             PCRE2_ENDANCHORED,
+                         &error, &at, context);
     pcre2_compile_context_free(context);
     if (!code) {
         pcre2_get_error_message(error, text, sizeof(text));
@@ -267,7 +268,9 @@ enum err regex_compile(struct str pattern, struct regex **out, struct regex_erro
 
     p.why = why ? why : &nowhere;
     if (pattern.n > REGEX_PATTERN_MAX) {
-        *p.why = (struct regex_error){ .text = "a pattern above 512 KiB", .at = REGEX_PATTERN_MAX, .unsupported = true };
+        *p.why = (struct regex_error){ .text = "a pattern above 512 KiB",
+                                       .at = REGEX_PATTERN_MAX,
+                                       .unsupported = true };
         return E_INVALID;
     }
     /* Each character of a pattern makes a few nodes at most; what look-behinds multiply is counted there. */
@@ -331,7 +334,8 @@ enum regex_answer regex_match_full(struct regex *re, struct str name)
     if (highest > re->exact_to || (cr && !re->exact_cr))
         return REGEX_UNSURE;
     for (size_t i = 0; i < re->programs_n; i++) {
-        int rc = pcre2_match(re->programs[i], (PCRE2_SPTR)name.p, name.n, 0, PCRE2_NO_UTF_CHECK, re->match, re->limits);
+        int rc = pcre2_match(re->programs[i], (PCRE2_SPTR)name.p, name.n, 0, PCRE2_NO_UTF_CHECK,
+                             re->match, re->limits);
 
         if (rc >= 0)
             return REGEX_YES;

@@ -19,9 +19,9 @@
 struct regex;
 
 struct regex_error {
-    char text[200];    /* what, and where it stands: for people */
-    size_t at;         /* index of the byte in the pattern */
-    bool unsupported;  /* Java takes the pattern, we do not */
+    char text[200];   /* what, and where it stands: for people */
+    size_t at;        /* index of the byte in the pattern */
+    bool unsupported; /* Java takes the pattern, we do not */
 };
 
 enum regex_answer {

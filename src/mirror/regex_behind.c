@@ -12,7 +12,8 @@
 struct length {
     int64_t min, max;
     bool endless; /* Java sees no maximum */
-    bool loose;   /* Java finds it not deterministic; a repeated group of such has no maximum for it */
+    bool
+        loose; /* Java finds it not deterministic; a repeated group of such has no maximum for it */
 };
 
 struct settling {
@@ -55,7 +56,8 @@ static struct length measure_repeat(struct settling *s, const struct node *n)
     bool optional = n->min == 0 && n->max == 1;
 
     all.endless |= n->max < 0;
-    all.endless |= n->kids->type == NODE_GROUP && all.loose && n->how != REPEAT_POSSESSIVE && !optional;
+    all.endless |=
+        n->kids->type == NODE_GROUP && all.loose && n->how != REPEAT_POSSESSIVE && !optional;
     all.min = MIN(all.min * n->min, INT32_MAX);
     all.max = MIN(all.max * MAX(n->max, 0), INT32_MAX);
     all.loose |= n->min != n->max;
@@ -101,7 +103,8 @@ static struct node *wrap(struct settling *s, enum node_type type, struct node *k
 }
 
 /* A growing list of alternatives; NULL as long as there is none. */
-static void add_alternative(struct settling *s, struct node **alt, struct node *first, struct node *rest)
+static void add_alternative(struct settling *s, struct node **alt, struct node *first,
+                            struct node *rest)
 {
     struct node *seq;
 
@@ -136,7 +139,8 @@ static struct node *cut_list(struct settling *s, const struct node *first, int64
 }
 
 /* n min to max times, of exactly length characters together. Empty rounds can be left out. */
-static struct node *cut_repeat(struct settling *s, const struct node *n, struct length times, int64_t length)
+static struct node *cut_repeat(struct settling *s, const struct node *n, struct length times,
+                               int64_t length)
 {
     struct length one = measure(s, n);
     struct node *alt = NULL;
@@ -192,9 +196,11 @@ static struct node *cut(struct settling *s, const struct node *n, int64_t length
 /* A repeated condition is that condition once, or nothing; PCRE2 takes it for a variable length. */
 static void calm(struct settling *s, struct node *n)
 {
+    if (n->type == NODE_LOOK)
+        return; /* may be of any length, and is settled if it looks behind */
     for (struct node *k = n->kids; k && !s->p->failed; k = k->next)
         calm(s, k);
-    if (n->type != NODE_REPEAT || measure(s, n).endless || measure(s, n->kids).max > 0)
+    if (n->type != NODE_REPEAT || measure(s, n->kids).max > 0)
         return;
     n->type = n->min == 0 ? NODE_EMPTY : NODE_GROUP;
     if (n->type == NODE_EMPTY)
@@ -204,16 +210,15 @@ static void calm(struct settling *s, struct node *n)
 
 static void settle(struct settling *s, struct node *n)
 {
+    struct length all = measure(s, n->kids);
     struct node *alt = NULL;
-    struct length all;
 
-    calm(s, n->kids);
-    all = measure(s, n->kids);
     regex_only(s->p, 0xffff, "look-behind over characters beyond U+FFFF");
     if (all.endless) /* Java refuses most of these, but by an overflow takes (?<=a*) */
         regex_refuse(s->p, "a look-behind without an obvious maximum length");
     if (all.max > REGEX_BEHIND_MAX)
         regex_refuse(s->p, "a look-behind longer than 255 characters");
+    calm(s, n->kids);
     if (all.min == all.max)
         return;
     for (int64_t length = all.min; length <= all.max && !tired(s); length++)

@@ -375,7 +375,8 @@ static void intersect(struct parser *p, struct building *b)
     if (right)
         b->last = right;
     if (b->sum && !b->last)
-        regex_refuse(p, "\"&&\" with nothing beside it"); /* Java takes it and then throws while matching */
+        regex_refuse(
+            p, "\"&&\" with nothing beside it"); /* Java takes it and then throws while matching */
     else if (b->sum)
         b->sum = regex_set(p, SET_AND, b->sum, b->last);
     else if (right)

@@ -12,11 +12,11 @@
 #include "base/buf.h"
 #include "mirror/regex.h"
 
-#define REGEX_GROUPS_MAX 1000
-#define REGEX_DEPTH_MAX 200
-#define REGEX_SET_DEPTH_MAX 1000 /* joined classes that need brackets of their own */
-#define REGEX_REPEAT_MAX 65535 /* PCRE2's limit */
-#define REGEX_BEHIND_MAX 255   /* longest look-behind, in characters */
+#define REGEX_GROUPS_MAX    1000
+#define REGEX_DEPTH_MAX     200
+#define REGEX_SET_DEPTH_MAX 1000  /* joined classes that need brackets of their own */
+#define REGEX_REPEAT_MAX    65535 /* PCRE2's limit */
+#define REGEX_BEHIND_MAX    255   /* longest look-behind, in characters */
 
 /* One character out of a set. */
 enum set_type { SET_RANGE, SET_BITS, SET_TEXT, SET_NOT, SET_OR, SET_AND };
@@ -93,7 +93,7 @@ struct group_name {
 
 struct parser {
     struct arena *a;
-    const uint32_t *c; /* the pattern's characters after \Q...\E was resolved */
+    const uint32_t *c;    /* the pattern's characters after \Q...\E was resolved */
     const uint32_t *from; /* where each stood in the pattern, in bytes */
     size_t n, at;
     unsigned flags;
@@ -101,8 +101,8 @@ struct parser {
     int groups; /* capturing groups opened so far */
     bool refs;  /* there are back-references */
     struct group_name *names;
-    uint32_t exact_to;      /* names with higher characters: unsure */
-    bool exact_cr;          /* names with a carriage return: sure */
+    uint32_t exact_to; /* names with higher characters: unsure */
+    bool exact_cr;     /* names with a carriage return: sure */
     const char *exact_why;
     struct regex_error *why;
     bool failed;
@@ -129,6 +129,12 @@ struct node *regex_one(struct parser *p, struct set *set);
 struct set *regex_set(struct parser *p, enum set_type type, struct set *a, struct set *b);
 struct set *regex_range(struct parser *p, uint32_t lo, uint32_t hi);
 struct set *regex_text(struct parser *p, const char *text); /* text is static */
+
+/* Reads a name from c on, with the '>' behind it. */
+struct str regex_group_name(struct parser *p, uint32_t c);
+int regex_group_open(struct parser *p); /* its number */
+void regex_group_call(struct parser *p, struct str name, int group);
+int regex_group_find(const struct parser *p, struct str name); /* 0: none */
 
 /* --- regex_java.c --- */
 struct node *regex_parse(struct parser *p);

@@ -21,7 +21,7 @@ static const struct property {
     const char *text;
     const char *nocase;
 } properties[] = {
-#define PROP(kind, name, text) { kind, name, text, NULL },
+#define PROP(kind, name, text)              { kind, name, text, NULL },
 #define PROP_CASE(kind, name, text, nocase) { kind, name, text, nocase },
 #define BLOCK(lo, hi, id, name)
 #include "mirror/regex_prop.def"
@@ -59,7 +59,8 @@ static struct set *find_property(struct parser *p, enum kind kind, struct str na
 {
     for (size_t i = 0; i < COUNT(properties); i++) {
         const struct property *row = &properties[i];
-        bool same = kind == PLAIN ? str_eq(name, str_c(row->name)) : str_eq_nocase(name, str_c(row->name));
+        bool same =
+            kind == PLAIN ? str_eq(name, str_c(row->name)) : str_eq_nocase(name, str_c(row->name));
 
         if (row->kind == kind && same)
             return set_of_text(p, p->flags & FLAG_NO_CASE && row->nocase ? row->nocase : row->text);
@@ -75,7 +76,8 @@ static bool is_block(const struct block_row *b, struct str name)
     if (str_eq_nocase(name, str_c(b->id)) || str_eq_nocase(name, str_c(b->name)))
         return true;
     for (const char *c = b->name; *c; c++)
-        if (*c != ' ' && (i == name.n || !str_eq_nocase(str_part(name, i, i + 1), str_of(c, 1)) || i++ > name.n))
+        if (*c != ' ' &&
+            (i == name.n || !str_eq_nocase(str_part(name, i, i + 1), str_of(c, 1)) || i++ > name.n))
             return false;
     return i == name.n;
 }
@@ -121,7 +123,8 @@ static struct set *find(struct parser *p, struct str name)
     struct set *s = NULL;
 
     if (equals >= 0)
-        return find_pair(p, str_part(name, 0, (size_t)equals), str_part(name, (size_t)equals + 1, name.n));
+        return find_pair(p, str_part(name, 0, (size_t)equals),
+                         str_part(name, (size_t)equals + 1, name.n));
     if (str_starts(name, STR("In")))
         return find_block(p, str_part(name, 2, name.n));
     if (str_starts(name, STR("Is"))) {
@@ -184,7 +187,8 @@ struct set *regex_shorthand(struct parser *p, uint32_t letter)
         s = regex_text(p, unicode ? "\\p{Nd}" : "0-9");
         break;
     case 'h':
-        s = regex_text(p, "\\t \\x{a0}\\x{1680}\\x{180e}\\x{2000}-\\x{200a}\\x{202f}\\x{205f}\\x{3000}");
+        s = regex_text(
+            p, "\\t \\x{a0}\\x{1680}\\x{180e}\\x{2000}-\\x{200a}\\x{202f}\\x{205f}\\x{3000}");
         break;
     case 's':
         s = regex_text(p, unicode ? "\\t-\\r\\x{85}\\p{Z}" : "\\t-\\r ");
@@ -193,7 +197,8 @@ struct set *regex_shorthand(struct parser *p, uint32_t letter)
         s = regex_text(p, "\\n-\\r\\x{85}\\x{2028}\\x{2029}");
         break;
     default:
-        s = regex_text(p, unicode ? "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}" : "a-zA-Z0-9_");
+        s = regex_text(p, unicode ? "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}"
+                                  : "a-zA-Z0-9_");
         break;
     }
     return letter & 32 ? s : regex_set(p, SET_NOT, s, NULL);

@@ -162,9 +162,15 @@ TEST(unsure_beyond_what_is_proven)
 /* Java replaces what is not UTF-8 when it reads a name from the wire, one U+FFFD per malformed part. */
 TEST(malformed_names)
 {
-    CHECK_EQ(match("a\\x{fffd}b", STR("a\xff" "b")), REGEX_YES);
-    CHECK_EQ(match("a\\x{fffd}b", STR("a\xe2\x82" "b")), REGEX_YES);
-    CHECK_EQ(match("a\\x{fffd}{2}b", STR("a\xf5\x80" "b")), REGEX_YES);
+    CHECK_EQ(match("a\\x{fffd}b", STR("a\xff"
+                                      "b")),
+             REGEX_YES);
+    CHECK_EQ(match("a\\x{fffd}b", STR("a\xe2\x82"
+                                      "b")),
+             REGEX_YES);
+    CHECK_EQ(match("a\\x{fffd}{2}b", STR("a\xf5\x80"
+                                         "b")),
+             REGEX_YES);
     CHECK_EQ(match("\\x{fffd}", STR("\xed\xa0\x80")), REGEX_YES);
     CHECK_EQ(match("\\x{fffd}{3}", STR("\xc0\xaf\xff")), REGEX_YES);
 }
@@ -211,5 +217,5 @@ TEST(too_large)
     CHECK(why.unsupported);
 }
 
-TESTS(RUN(java_table), RUN(errors_say_what_and_where), RUN(time_is_bounded), RUN(unsure_beyond_what_is_proven),
-      RUN(malformed_names), RUN(long_lists), RUN(too_large))
+TESTS(RUN(java_table), RUN(errors_say_what_and_where), RUN(time_is_bounded),
+      RUN(unsure_beyond_what_is_proven), RUN(malformed_names), RUN(long_lists), RUN(too_large))
