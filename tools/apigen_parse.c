@@ -239,10 +239,33 @@ static void parse_rest(struct parser *p, struct prop *f)
         fail(p->path, p->line, "%s has a tag before version %d", f->name, p->api->flexible);
 }
 
+static void check_number(const struct parser *p, const struct prop *f)
+{
+    static const struct {
+        const char *type;
+        long long least, most;
+    } limits[] = {
+        { "int8", INT8_MIN, INT8_MAX },      { "int16", INT16_MIN, INT16_MAX },
+        { "uint16", 0, UINT16_MAX },         { "int32", INT32_MIN, INT32_MAX },
+        { "uint32", 0, UINT32_MAX },         { "int64", INT64_MIN, INT64_MAX },
+        { "float64", INT32_MIN, INT32_MAX },
+    };
+    char *end;
+    long long v;
+
+    errno = 0;
+    v = strtoll(f->initial, &end, 0);
+    if (errno || *end)
+        fail(p->path, p->line, "'%s' is not a number", f->initial);
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (!strcmp(limits[i].type, f->type) && v >= limits[i].least && v <= limits[i].most)
+            return;
+    fail(p->path, p->line, "'%s' does not fit into %s", f->initial, f->type);
+}
+
 static void check_initial(const struct parser *p, const struct prop *f)
 {
     const char *v = f->initial;
-    char *end;
 
     if (!v)
         return;
@@ -255,14 +278,10 @@ static void check_initial(const struct parser *p, const struct prop *f)
         if (strcmp(v, "true") && strcmp(v, "false"))
             fail(p->path, p->line, "%s is neither true nor false", f->name);
     } else {
-        errno = 0;
-        strtoll(v, &end, 0);
-        if (errno || *end)
-            fail(p->path, p->line, "'%s' is not a number", v);
+        check_number(p, f);
     }
 }
 
-/* The struct of that name: a known one, or a new one whose fields follow. */
 static struct def *parse_struct(struct parser *p, const char *nick, int depth)
 {
     struct def *d = NULL;
@@ -313,6 +332,8 @@ static void parse_field(struct parser *p, int indent)
         f->of = parse_struct(p, f->type, depth);
     parse_rest(p, f);
     check_initial(p, f);
+    if (f->of && !f->array && f->null_since > f->since)
+        fail(p->path, p->line, "a struct may be null in all versions or in none");
     for (int i = 0; f->tag >= 0 && i < in->props_n; i++)
         if (in->props[i]->tag == f->tag)
             fail(p->path, p->line, "tag %d is taken by %s", f->tag, in->props[i]->name);

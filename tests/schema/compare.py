@@ -22,12 +22,18 @@ RELEASES = ("2.8.2", "3.9.1", "4.3.0", "4.4.0")
 NEWEST = RELEASES[-1]
 
 
+def build(folder):
+    """Compiles apigen into the folder."""
+    tool = folder / "apigen"
+    sources = sorted(str(p) for p in (ROOT / "tools").glob("apigen*.c"))
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-o", tool, *sources], check=True)
+    return tool
+
+
 def ours():
     """The rows that apigen makes from our schemas."""
     with tempfile.TemporaryDirectory() as folder:
-        tool = os.path.join(folder, "apigen")
-        sources = sorted(str(p) for p in (ROOT / "tools").glob("apigen*.c"))
-        subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-o", tool, *sources], check=True)
+        tool = build(pathlib.Path(folder))
         schemas = sorted(str(p) for p in (ROOT / "src/wire/api").glob("*.api"))
         return json.loads(subprocess.run([tool, "--dump", *schemas], check=True, stdout=subprocess.PIPE).stdout)
 
