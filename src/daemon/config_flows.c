@@ -199,11 +199,10 @@ static void name_client(struct loader *l, const struct role *r, struct str flow,
 }
 
 static void make_client(struct maker *m, const struct role *r, struct flow_config *f,
-                        struct cluster *x, uint32_t *origins)
+                        struct str flow_dotted, struct cluster *x, uint32_t *origins)
 {
     struct loader *l = m->l;
     struct client_config *c = (void *)((char *)f + r->at);
-    struct str flow_dotted = arena_fmt(l->a, "%.*s.", STR_ARG(f->name));
     bool needed = f->enabled || !r->at_source;
 
     *c = m->client_defaults;
@@ -249,9 +248,8 @@ static const struct prop *find_option(struct loader *l, unsigned where, struct s
 }
 
 static void take_option(struct maker *m, const struct opt_row *row, struct flow_config *f,
-                        const struct cluster *target, uint32_t *origin)
+                        struct str flow_dotted, const struct cluster *target, uint32_t *origin)
 {
-    struct str flow_dotted = arena_fmt(m->l->a, "%.*s.", STR_ARG(f->name));
     const struct prop *p =
         find_option(m->l, row->where, flow_dotted, target->dotted, str_c(row->key));
 
@@ -294,13 +292,15 @@ static void make_flow(struct maker *m, struct cluster *s, struct cluster *t, str
                       struct config_flow_origins *o)
 {
     struct loader *l = m->l;
+    struct str flow_dotted;
 
     *f = m->flow_defaults;
     f->name = config_flow_name(l, s->alias, t->alias);
+    flow_dotted = arena_fmt(l->a, "%.*s.", STR_ARG(f->name));
     o->flow = arena_array(l->a, flow_opts.count, sizeof(uint32_t));
     for (size_t i = 0; i < flow_opts.count; i++)
         if (flow_opts.rows[i].value)
-            take_option(m, &flow_opts.rows[i], f, t, &o->flow[i]);
+            take_option(m, &flow_opts.rows[i], f, flow_dotted, t, &o->flow[i]);
     f->source_alias = f->source_cluster_alias.n ? f->source_cluster_alias : s->alias;
     f->target_alias = f->target_cluster_alias.n ? f->target_cluster_alias : t->alias;
     f->defaults_from_source = str_eq(f->use_defaults_from, STR("source"));
@@ -320,7 +320,7 @@ static void make_flow(struct maker *m, struct cluster *s, struct cluster *t, str
                 : &roles[i];
 
         o->client[i] = arena_array(l->a, client_opts.count, sizeof(uint32_t));
-        make_client(m, r, f, r->at_source ? s : t, o->client[i]);
+        make_client(m, r, f, flow_dotted, r->at_source ? s : t, o->client[i]);
     }
 }
 
