@@ -169,12 +169,3 @@ void json_put_bool(struct json *j, const char *key, bool b)
     json_key(j, key);
     json_bool(j, b);
 }
-
-void json_put_known(struct json *j, const char *key, int64_t i)
-{
-    json_key(j, key);
-    if (i < 0)
-        json_null(j);
-    else
-        json_int(j, i);
-}

@@ -36,7 +36,5 @@ void json_put_c(struct json *j, const char *key, const char *s);
 void json_put_int(struct json *j, const char *key, int64_t i);
 void json_put_uint(struct json *j, const char *key, uint64_t u);
 void json_put_bool(struct json *j, const char *key, bool b);
-/* null when negative: a number that is not known. */
-void json_put_known(struct json *j, const char *key, int64_t i);
 
 #endif

@@ -4,7 +4,7 @@
  *  head -> (flow -> rows... -> flow's end)... -> clusters -> faults... -> losses... -> end
  *
  * The members and their meaning are a contract (scripts read them): more may be added, none changes. A number that
- * is not known is null. One step writes one of the things above, so an answer about 100,000 partitions needs no
+ * is not known is -1. One step writes one of the things above, so an answer about 100,000 partitions needs no
  * more memory than one about ten.
  */
 #include "serve/handlers.h"
@@ -127,20 +127,20 @@ static void put_row(struct answer *a, struct json *j)
     json_put_int(j, "partition", p->partition);
     json_put_str(j, "target_topic", p->target_topic);
     json_put_c(j, "state", p->state);
-    json_put_known(j, "next_offset", p->next_offset);
-    json_put_known(j, "source_start", p->source_start);
-    json_put_known(j, "source_end", p->source_end);
-    json_put_known(j, "target_end", p->target_end);
-    json_put_known(j, "lag_records", p->lag_records);
-    json_put_known(j, "lag_bytes", p->lag_bytes);
-    json_put_known(j, "lag_ms", p->lag_ms);
+    json_put_int(j, "next_offset", p->next_offset);
+    json_put_int(j, "source_start", p->source_start);
+    json_put_int(j, "source_end", p->source_end);
+    json_put_int(j, "target_end", p->target_end);
+    json_put_int(j, "lag_records", p->lag_records);
+    json_put_int(j, "lag_bytes", p->lag_bytes);
+    json_put_int(j, "lag_ms", p->lag_ms);
     json_put_uint(j, "relayed_batches", p->relayed_batches);
     json_put_uint(j, "decoded_batches", p->decoded_batches);
     json_put_uint(j, "dropped_batches", p->dropped_batches);
     json_put_uint(j, "records", p->records);
     json_put_uint(j, "bytes", p->bytes);
     json_put_uint(j, "skipped_records", p->skipped_records);
-    json_put_known(j, "queued_bytes", p->queued_bytes);
+    json_put_int(j, "queued_bytes", p->queued_bytes);
     put_fault(j, &p->fault);
     json_close(j, '}');
 }
@@ -206,7 +206,7 @@ static void put_clusters(struct answer *a, struct json *j)
 
 static void put_partition_number(struct json *j, int32_t partition)
 {
-    json_put_known(j, "partition", partition);
+    json_put_int(j, "partition", partition);
 }
 
 static void put_faults(struct answer *a, struct json *j)
