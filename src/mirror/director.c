@@ -6,6 +6,7 @@
  *     +--> refused (both aliases reach one cluster)         any -> stopping -> stopped
  *
  * A flow that is not enabled only writes heartbeats: waiting (for the target) -> preparing -> running.
+ * For `check` (plan_only): waiting -> preparing -> refreshing -> running, asking only; then nothing more.
  * One call is under way at a time. Thread: control.
  */
 #include "mirror/director.h"
@@ -28,7 +29,7 @@ static const struct {
 } states[] = {
     [DIRECTOR_WAITING] = { "waiting", "waiting", TO(DIRECTOR_PREPARING) | ANYTIME },
     [DIRECTOR_PREPARING] = { "preparing", "waiting",
-                             TO(DIRECTOR_LOADING) | TO(DIRECTOR_RUNNING) | ANYTIME },
+                             TO(DIRECTOR_LOADING) | TO(DIRECTOR_RUNNING) | TO(DIRECTOR_REFRESHING) | ANYTIME },
     [DIRECTOR_LOADING] = { "loading", "loading", TO(DIRECTOR_NAMING) | ANYTIME },
     [DIRECTOR_NAMING] = { "naming", "loading", TO(DIRECTOR_REFRESHING) | ANYTIME },
     [DIRECTOR_REFRESHING] = { "refreshing", "copying", TO(DIRECTOR_RUNNING) | ANYTIME },
@@ -120,6 +121,8 @@ static bool step_waiting(struct director *d)
         log_event(EV_FLOW_FAULT, kv_str("flow", d->config->name), kv_c("code", d->fault.code),
                   kv_c("text", d->fault.text));
         director_goto(d, DIRECTOR_REFUSED);
+        if (d->plan_only)
+            d->plan_only(d->plan_arg, NULL);
         return false;
     }
     director_goto(d, DIRECTOR_PREPARING);
@@ -150,7 +153,7 @@ static void director_step(struct task *t)
         director_refresh(d);
         break;
     case DIRECTOR_RUNNING:
-        if (!d->ready) {
+        if (!d->ready && !d->plan_only) {
             d->ready = true;
             director_heartbeats_start(d);
         }
@@ -273,6 +276,16 @@ struct director *director_new(struct loop *l, const struct flow_config *config,
     return d;
 }
 
+struct director *director_new_check(struct loop *l, const struct flow_config *config,
+                                    void (*told)(void *arg, const struct plan *p), void *arg)
+{
+    struct director *d = director_new(l, config, NULL, 0); /* whose first step is yet to come */
+
+    d->plan_only = told;
+    d->plan_arg = arg;
+    return d;
+}
+
 static void on_stop_limit(struct timer *t)
 {
     struct director *d = container_of(t, struct director, stop_limit);
@@ -353,6 +366,11 @@ struct cluster *director_cluster(const struct director *d, bool target)
 const struct flow_config *director_config(const struct director *d)
 {
     return d->config;
+}
+
+const struct fault *director_fault(const struct director *d)
+{
+    return &d->fault;
 }
 
 const char *director_shown_state(const struct director *d)

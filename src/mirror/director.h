@@ -12,10 +12,17 @@
 #include "mirror/flow_port.h"
 
 struct director;
+struct plan;
 
 /* config and worlds must outlive it. */
 struct director *director_new(struct loop *l, const struct flow_config *config,
                               const struct worker_world *worlds, int32_t worlds_n);
+
+/* For `check`: looks once at both clusters and their topics and changes nothing. told is called once from the loop:
+ * with the plan, which lives as long as the director, or with NULL when the flow is refused (director_fault says why).
+ * It is not called as long as a cluster cannot be reached or does not answer. No workers; ends as any other. */
+struct director *director_new_check(struct loop *l, const struct flow_config *config,
+                                    void (*told)(void *arg, const struct plan *p), void *arg);
 
 /* Drains and closes everything, then calls done once from the loop, after limit_ms at the latest (a cluster may be
  * away). stored: every position is stored. */
@@ -29,5 +36,6 @@ void director_ask_reports(struct director *d);
 
 struct cluster *director_cluster(const struct director *d, bool target);
 const struct flow_config *director_config(const struct director *d);
+const struct fault *director_fault(const struct director *d);
 
 #endif

@@ -102,6 +102,8 @@ struct director {
     struct plan *plan;
     void (*plan_only)(void *arg, const struct plan *p); /* set: told the plan instead of applying it */
     void *plan_arg;
+    struct plan_internal internals[PLAN_INTERNAL_MAX]; /* with plan_only; in `names` */
+    size_t internals_n;
     struct mirrored *topics;
     int64_t partitions_n;
 

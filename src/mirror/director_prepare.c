@@ -64,7 +64,9 @@ static void next_side(struct director *d)
     }
     d->prepare_side = 0;
     director_well(d);
-    director_goto(d, d->config->enabled ? DIRECTOR_LOADING : DIRECTOR_RUNNING);
+    director_goto(d, d->plan_only         ? DIRECTOR_REFRESHING
+                     : d->config->enabled ? DIRECTOR_LOADING
+                                          : DIRECTOR_RUNNING);
     director_wake(d);
 }
 
@@ -138,6 +140,21 @@ static void create_missing(struct director *d, struct internal_topic *list, int3
         next_side(d);
 }
 
+/* For `check`: what would be created, instead of creating it. */
+static void note_internal(struct director *d, const struct internal_topic *list, int32_t n)
+{
+    for (int32_t i = 0; i < n && d->internals_n < PLAN_INTERNAL_MAX; i++)
+        d->internals[d->internals_n++] =
+            (struct plan_internal){ .name = arena_str(&d->names, list[i].name),
+                                    .factor_key = list[i].factor_key,
+                                    .partitions = list[i].partitions,
+                                    .replication_factor = list[i].replication_factor,
+                                    .at_target = d->prepare_side == 0,
+                                    .needed = list[i].needed,
+                                    .missing = list[i].missing };
+    next_side(d);
+}
+
 static void on_listed(struct call *call)
 {
     struct director *d = container_of(call, struct director, call);
@@ -151,7 +168,10 @@ static void on_listed(struct call *call)
         for (int32_t j = 0; j < n; j++)
             if (str_eq(list[j].name, r->topics.at[i].name))
                 list[j].missing = r->topics.at[i].error_code == KERR_UNKNOWN_TOPIC_OR_PARTITION;
-    create_missing(d, list, n);
+    if (d->plan_only)
+        note_internal(d, list, n);
+    else
+        create_missing(d, list, n);
 }
 
 void director_prepare(struct director *d)

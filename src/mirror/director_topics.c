@@ -326,6 +326,16 @@ static void apply(struct director *d)
         timer_set_ms(d->loop, &d->refresh, RETRY_FAULTY_MS);
 }
 
+/* For `check`: the plan instead of its application. */
+static void tell(struct director *d)
+{
+    d->plan->internals = d->internals;
+    d->plan->internals_n = d->internals_n;
+    director_well(d);
+    director_goto(d, DIRECTOR_RUNNING);
+    d->plan_only(d->plan_arg, d->plan);
+}
+
 void director_refresh(struct director *d)
 {
     arena_reset(&d->arena);
@@ -348,7 +358,7 @@ void director_refresh(struct director *d)
     case REFRESH_DONE:
         d->refresh_step = REFRESH_LIST_SOURCE;
         if (d->plan_only)
-            d->plan_only(d->plan_arg, d->plan);
+            tell(d);
         else
             apply(d);
         break;

@@ -33,8 +33,20 @@ struct plan_refused {
     enum policy_verdict verdict;
 };
 
+/* One of the topics that the flow keeps its books in; only `check` fills these. */
+struct plan_internal {
+    struct str name;
+    const char *factor_key; /* of the file: what sets its replicas */
+    int32_t partitions;
+    int16_t replication_factor;
+    bool at_target, needed, missing;
+};
+#define PLAN_INTERNAL_MAX 10
+
 struct plan {
     struct arena *arena;
+    const struct plan_internal *internals;
+    size_t internals_n;
     struct topic_want *wants;
     struct uuid *ids; /* topic id of each want */
     size_t wants_n;

@@ -82,8 +82,8 @@ static bool take_partitions(const char *value, struct answer *a, struct buf *out
     return true;
 }
 
-/* What stands behind the '?'. Only /v1/status reads it; a word that nobody reads is refused there, so that a slip
- * of the pen does not go by as an answer to another question. */
+/* What stands behind the '?'. A word that nobody reads is refused, so that a slip of the pen does not go by as an
+ * answer to another question. */
 static bool take_query(const char *query, struct answer *a, struct buf *out)
 {
     struct evkeyvalq pairs;
@@ -124,7 +124,8 @@ void routes_answer(const char *path, const char *query, struct answer *a, struct
         routes_refuse(a, out, 404, "there is no %s here; / lists what there is", path);
         return;
     }
-    if (row->handler == status_answer && query && query[0] && !take_query(query, a, out))
+    if ((row->handler == status_answer || row->handler == prom_answer) && query && query[0] &&
+        !take_query(query, a, out))
         return;
     if (!a->view && row->handler != health_answer) {
         routes_refuse(a, out, 503, "nothing is known yet");
