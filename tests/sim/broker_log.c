@@ -1,0 +1,187 @@
+/* broker_log.c -- one partition's log: batches, high watermark, producer states, transactions, epochs.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "broker.h"
+
+#include "base/alloc.h"
+#include "base/must.h"
+#include "wire/prim.h"
+
+#include <string.h>
+
+static void on_replicated(struct sim_event *e)
+{
+    struct sim_part *p = container_of(e, struct sim_part, replicate);
+
+    if (p->not_enough_until_us > sim_now_us()) { /* the high watermark stands still (rules 2.1, 19) */
+        sim_event_set(e, p->not_enough_until_us - sim_now_us());
+        return;
+    }
+    if (p->leader >= 0)
+        log_replicated(p);
+}
+
+void log_init(struct sim_part *p, struct sim_topic *t, int32_t number)
+{
+    p->topic = t;
+    p->number = number;
+    p->replicate.fn = on_replicated;
+}
+
+void log_replicated(struct sim_part *p)
+{
+    sim_event_cancel(&p->replicate);
+    p->high_watermark = p->end;
+    broker_poke(p->topic->cluster);
+}
+
+struct sim_pid *log_pid(struct sim_part *p, int64_t id, bool make)
+{
+    for (int i = 0; i < p->pids_n; i++)
+        if (p->pids[i].id == id)
+            return &p->pids[i];
+    if (!make)
+        return NULL;
+    must(p->pids_n < SIM_PIDS);
+    p->pids[p->pids_n] = (struct sim_pid){ .id = id, .epoch = -1, .txn_first = -1 };
+    return &p->pids[p->pids_n++];
+}
+
+static void note_seen(struct sim_pid *pid, const struct batch *b, int64_t base)
+{
+    int64_t last = ((int64_t)b->base_sequence + b->last_offset_delta) & INT32_MAX;
+
+    if (pid->seen_n == SIM_REMEMBERED || pid->epoch != b->producer_epoch) {
+        if (pid->epoch != b->producer_epoch)
+            pid->seen_n = 0;
+        else
+            memmove(pid->seen, pid->seen + 1, (size_t)--pid->seen_n * sizeof(pid->seen[0]));
+    }
+    pid->epoch = b->producer_epoch;
+    pid->seen[pid->seen_n++] =
+        (struct sim_seen){ .first = b->base_sequence, .last = (int32_t)last, .base = base };
+}
+
+static void note_producer(struct sim_part *p, const struct batch *b, int64_t base)
+{
+    struct sim_pid *pid;
+
+    if (b->producer_id < 0)
+        return;
+    pid = log_pid(p, b->producer_id, true);
+    pid->timestamp = b->max_timestamp;
+    if (b->attributes & BATCH_CONTROL) {
+        pid->txn_first = -1;
+        pid->epoch = b->producer_epoch;
+        return;
+    }
+    note_seen(pid, b, base);
+    if (b->attributes & BATCH_TRANSACTIONAL && pid->txn_first < 0)
+        pid->txn_first = base;
+}
+
+int64_t log_append(struct sim_part *p, struct str bytes)
+{
+    struct sim_batch *e;
+    struct batch b;
+
+    must(batch_peek(bytes, &b) == BATCH_V2 && b.size == bytes.n);
+    if (p->batches_n == p->batches_room) {
+        p->batches_room = MAX(p->batches_room * 2, 16);
+        p->batches = mem_resize(p->batches, p->batches_room, sizeof(*p->batches));
+    }
+    e = &p->batches[p->batches_n++];
+    *e = (struct sim_batch){ .base = p->end, .last = p->end + b.last_offset_delta, .epoch = p->epoch,
+                             .n = bytes.n };
+    e->bytes = mem_copy_str(bytes.p, bytes.n);
+    store_u64(e->bytes, (uint64_t)e->base);
+    store_u32(e->bytes + 12, (uint32_t)p->epoch);
+    p->end = e->last + 1;
+    note_producer(p, &b, e->base);
+    if (!sim_event_is_set(&p->replicate))
+        sim_event_set(&p->replicate, sim_between(0, p->topic->cluster->replicate_us));
+    return e->base;
+}
+
+void log_abort(struct sim_part *p, int64_t producer_id, int64_t first, int64_t marker)
+{
+    if (p->aborted_n == p->aborted_room) {
+        p->aborted_room = MAX(p->aborted_room * 2, 16);
+        p->aborted = mem_resize(p->aborted, p->aborted_room, sizeof(*p->aborted));
+    }
+    p->aborted[p->aborted_n++] =
+        (struct sim_aborted){ .producer_id = producer_id, .first = first, .marker = marker };
+}
+
+int64_t log_last_stable(const struct sim_part *p)
+{
+    int64_t at = p->high_watermark;
+
+    for (int i = 0; i < p->pids_n; i++)
+        if (p->pids[i].txn_first >= 0)
+            at = MIN(at, p->pids[i].txn_first);
+    return at;
+}
+
+size_t log_find(const struct sim_part *p, int64_t offset)
+{
+    size_t low = 0, high = p->batches_n;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (p->batches[mid].last < offset)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+int64_t log_epoch_end(const struct sim_part *p, int32_t epoch, int32_t *found)
+{
+    size_t i = p->batches_n;
+
+    while (i > 0 && p->batches[i - 1].epoch > epoch)
+        i--;
+    *found = i > 0 ? p->batches[i - 1].epoch : -1;
+    return i < p->batches_n ? p->batches[i].base : p->end;
+}
+
+/* Producer states follow the log (rules 2.5). */
+static void rebuild_pids(struct sim_part *p)
+{
+    p->pids_n = 0;
+    for (size_t i = 0; i < p->batches_n; i++) {
+        struct batch b;
+
+        must(batch_peek(str_of(p->batches[i].bytes, p->batches[i].n), &b) == BATCH_V2);
+        note_producer(p, &b, p->batches[i].base);
+    }
+}
+
+void log_truncate(struct sim_part *p, int64_t offset)
+{
+    must(offset >= p->high_watermark);
+    if (offset >= p->end)
+        return;
+    p->cuts++;
+    while (p->batches_n > 0 && p->batches[p->batches_n - 1].last >= offset) {
+        struct sim_batch *b = &p->batches[--p->batches_n];
+
+        p->end = b->base;
+        mem_free(b->bytes);
+    }
+    rebuild_pids(p);
+}
+
+void log_forget(struct sim_part *p, int remembered)
+{
+    for (int i = 0; i < p->pids_n; i++) {
+        struct sim_pid *pid = &p->pids[i];
+        int drop = MAX(pid->seen_n - remembered, 0);
+
+        memmove(pid->seen, pid->seen + drop, (size_t)(pid->seen_n - drop) * sizeof(pid->seen[0]));
+        pid->seen_n -= drop;
+    }
+}

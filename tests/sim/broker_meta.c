@@ -1,0 +1,256 @@
+/* broker_meta.c -- what a simulated cluster says of itself: versions, topics, leaders; makes and grows topics.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "broker.h"
+
+#include "base/must.h"
+
+#include <string.h>
+
+#define PROPAGATE_US (300 * SIM_MS)
+#define PORT         9092
+
+/* Most version that a cluster of each newness offers: about 2.7, 3.x and 4.x (rules 6). */
+static const struct {
+    int16_t key, min, max[3]; /* -1: not offered */
+} offers[] = {
+    { API_PRODUCE, 3, { 8, 9, 13 } },
+    { API_FETCH, 4, { 11, 13, 16 } },
+    { API_LIST_OFFSETS, 1, { 5, 7, 8 } },
+    { API_METADATA, 0, { 9, 12, 13 } },
+    { API_FIND_COORDINATOR, 0, { 3, 4, 6 } },
+    { API_API_VERSIONS, 0, { 3, 3, 4 } },
+    { API_CREATE_TOPICS, 2, { 5, 7, 7 } },
+    { API_INIT_PRODUCER_ID, 0, { 3, 4, 5 } },
+    { API_DESCRIBE_CONFIGS, 1, { 3, 4, 4 } },
+    { API_CREATE_PARTITIONS, 0, { 2, 3, 3 } },
+    { API_DESCRIBE_PRODUCERS, 0, { -1, 0, 0 } },
+};
+
+bool broker_api_versions(struct sim_request *q)
+{
+    struct kafka_api_versions_response r;
+    int newness = q->broker->cluster->newness;
+
+    codec_init(&kafka_api_versions_response_msg, &r);
+    r.api_keys.at = arena_array(&q->arena, COUNT(offers), sizeof(*r.api_keys.at));
+    r.api_keys.n = 0;
+    if (!q->api)
+        r.error_code = KERR_UNSUPPORTED_VERSION;
+    for (size_t i = 0; i < COUNT(offers); i++) {
+        if (offers[i].max[newness] < 0)
+            continue;
+        r.api_keys.at[r.api_keys.n++] = (struct kafka_api_versions_response_api_key){
+            .api_key = offers[i].key, .min_version = offers[i].min, .max_version = offers[i].max[newness]
+        };
+    }
+    broker_answer(q, &r);
+    return true;
+}
+
+/* --- Metadata --- */
+
+static void describe_part(struct sim_request *q, const struct sim_part *p,
+                          struct kafka_metadata_response_partition *out)
+{
+    struct sim_broker *b = q->broker;
+    bool old = sim_now_us() < p->news_us && b->id != p->leader;
+    int32_t leader = old ? p->old_leader : p->leader;
+
+    codec_init(&kafka_metadata_response_partition_msg, out);
+    out->partition_index = p->number;
+    out->leader_id = leader;
+    out->leader_epoch = old ? p->old_epoch : p->epoch;
+    out->error_code = leader < 0 ? KERR_LEADER_NOT_AVAILABLE : KERR_NONE;
+    out->replica_nodes.at = arena_array(&q->arena, (size_t)b->cluster->brokers_n, sizeof(int32_t));
+    out->replica_nodes.n = b->cluster->brokers_n;
+    for (int32_t i = 0; i < b->cluster->brokers_n; i++)
+        out->replica_nodes.at[i] = i + 1;
+    out->isr_nodes.at = out->replica_nodes.at;
+    out->isr_nodes.n = out->replica_nodes.n;
+}
+
+static void describe_topic(struct sim_request *q, struct sim_topic *t, struct str name,
+                           struct kafka_metadata_response_topic *out)
+{
+    codec_init(&kafka_metadata_response_topic_msg, out);
+    out->name = name;
+    if (!t || (sim_now_us() < t->known_us && q->broker->id != q->broker->cluster->controller)) {
+        out->error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+        return;
+    }
+    out->name = str_c(t->name);
+    out->topic_id = t->id;
+    out->is_internal = t->internal;
+    out->partitions.at = arena_array(&q->arena, SIM_PARTS, sizeof(*out->partitions.at));
+    out->partitions.n = t->parts_n;
+    for (int32_t i = 0; i < t->parts_n; i++)
+        describe_part(q, &t->parts[i], &out->partitions.at[i]);
+}
+
+static void describe_brokers(struct sim_request *q, struct kafka_metadata_response *r)
+{
+    struct sim_cluster *c = q->broker->cluster;
+
+    r->brokers.at = arena_array(&q->arena, SIM_BROKERS, sizeof(*r->brokers.at));
+    r->brokers.n = 0;
+    for (int32_t i = 0; i < c->brokers_n; i++)
+        if (c->brokers[i].up)
+            r->brokers.at[r->brokers.n++] = (struct kafka_metadata_response_broker){
+                .node_id = c->brokers[i].id, .host = str_c(c->brokers[i].host), .port = PORT
+            };
+}
+
+bool broker_metadata(struct sim_request *q)
+{
+    const struct kafka_metadata_request *m = q->msg;
+    struct sim_cluster *c = q->broker->cluster;
+    struct kafka_metadata_response r;
+    bool all = m->topics.n < 0 || (q->head.version == 0 && m->topics.n == 0);
+    int32_t n = all ? c->topics_n : m->topics.n;
+
+    codec_init(&kafka_metadata_response_msg, &r);
+    describe_brokers(q, &r);
+    r.cluster_id = str_c(c->id);
+    r.controller_id = c->controller;
+    r.topics.at = arena_array(&q->arena, (size_t)n, sizeof(*r.topics.at));
+    r.topics.n = 0;
+    for (int32_t i = 0; i < n; i++) {
+        struct str name = all ? str_c(c->topics[i]->name) : m->topics.at[i].name;
+        struct sim_topic *t = name.p ? broker_topic_find(c, name)
+                                     : broker_topic_by_id(c, &m->topics.at[i].topic_id);
+        struct kafka_metadata_response_topic *out = &r.topics.at[r.topics.n];
+
+        describe_topic(q, t, name, out);
+        if (!all || out->error_code == KERR_NONE)
+            r.topics.n++;
+    }
+    broker_answer(q, &r);
+    return true;
+}
+
+/* --- topics --- */
+
+/* Where there is no forwarding (before KRaft) only the controller does it. */
+static bool is_not_controller(const struct sim_request *q)
+{
+    return q->broker->cluster->newness < 2 && q->broker->id != q->broker->cluster->controller;
+}
+
+static int32_t create(struct sim_request *q, const struct kafka_create_topics_request_topic *want)
+{
+    struct sim_cluster *c = q->broker->cluster;
+    struct sim_topic *t;
+
+    if (is_not_controller(q))
+        return KERR_NOT_CONTROLLER;
+    if (broker_topic_find(c, want->name))
+        return KERR_TOPIC_ALREADY_EXISTS;
+    if (want->replication_factor > c->brokers_n)
+        return KERR_INVALID_REPLICATION_FACTOR;
+    if (want->num_partitions == 0 || want->num_partitions > SIM_PARTS)
+        return KERR_INVALID_PARTITIONS;
+    t = broker_topic_new(c, want->name, want->num_partitions < 0 ? 1 : want->num_partitions);
+    t->known_us = sim_now_us() + sim_between(0, PROPAGATE_US);
+    sim_say("%s: topic %s with %d partitions", c->name, t->name, t->parts_n);
+    return KERR_NONE;
+}
+
+bool broker_create_topics(struct sim_request *q)
+{
+    const struct kafka_create_topics_request *m = q->msg;
+    struct kafka_create_topics_response r;
+
+    codec_init(&kafka_create_topics_response_msg, &r);
+    r.topics.at = arena_array(&q->arena, (size_t)m->topics.n, sizeof(*r.topics.at));
+    r.topics.n = m->topics.n;
+    for (int32_t i = 0; i < m->topics.n; i++) {
+        struct kafka_create_topics_response_topic *out = &r.topics.at[i];
+
+        codec_init(&kafka_create_topics_response_topic_msg, out);
+        out->name = m->topics.at[i].name;
+        out->error_message = STR_NULL;
+        out->configs.n = -1;
+        out->error_code = (int16_t)create(q, &m->topics.at[i]);
+    }
+    broker_answer(q, &r);
+    return true;
+}
+
+bool broker_create_partitions(struct sim_request *q)
+{
+    const struct kafka_create_partitions_request *m = q->msg;
+    struct kafka_create_partitions_response r;
+
+    codec_init(&kafka_create_partitions_response_msg, &r);
+    r.results.at = arena_array(&q->arena, (size_t)m->topics.n, sizeof(*r.results.at));
+    r.results.n = m->topics.n;
+    for (int32_t i = 0; i < m->topics.n; i++) {
+        const struct kafka_create_partitions_request_topic *want = &m->topics.at[i];
+        struct kafka_create_partitions_response_result *out = &r.results.at[i];
+        struct sim_topic *t = broker_topic_find(q->broker->cluster, want->name);
+
+        codec_init(&kafka_create_partitions_response_result_msg, out);
+        out->name = want->name;
+        out->error_message = STR_NULL;
+        if (is_not_controller(q))
+            out->error_code = KERR_NOT_CONTROLLER;
+        else if (!t)
+            out->error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+        else if (want->count <= t->parts_n || want->count > SIM_PARTS)
+            out->error_code = KERR_INVALID_PARTITIONS;
+        else
+            broker_topic_grow(t, want->count);
+    }
+    broker_answer(q, &r);
+    return true;
+}
+
+bool broker_describe_configs(struct sim_request *q)
+{
+    const struct kafka_describe_configs_request *m = q->msg;
+    struct kafka_describe_configs_response r;
+
+    codec_init(&kafka_describe_configs_response_msg, &r);
+    r.results.at = arena_array(&q->arena, (size_t)m->resources.n, sizeof(*r.results.at));
+    r.results.n = m->resources.n;
+    for (int32_t i = 0; i < m->resources.n; i++) {
+        const struct kafka_describe_configs_request_resource *want = &m->resources.at[i];
+        struct kafka_describe_configs_response_result *out = &r.results.at[i];
+        struct kafka_describe_configs_response_config *c = arena_alloc(&q->arena, sizeof(*c));
+
+        codec_init(&kafka_describe_configs_response_result_msg, out);
+        out->resource_type = want->resource_type;
+        out->resource_name = want->resource_name;
+        out->error_message = STR_NULL;
+        if (!broker_topic_find(q->broker->cluster, want->resource_name))
+            out->error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
+        codec_init(&kafka_describe_configs_response_config_msg, c);
+        c->name = STR("retention.ms");
+        c->value = STR("604800000");
+        c->config_source = 5;
+        out->configs.at = c;
+        out->configs.n = 1;
+    }
+    broker_answer(q, &r);
+    return true;
+}
+
+bool broker_find_coordinator(struct sim_request *q)
+{
+    const struct kafka_find_coordinator_request *m = q->msg;
+    struct kafka_find_coordinator_response r;
+
+    codec_init(&kafka_find_coordinator_response_msg, &r);
+    r.node_id = q->broker->id;
+    r.host = str_c(q->broker->host);
+    r.port = PORT;
+    r.coordinators.at = arena_array(&q->arena, (size_t)m->coordinator_keys.n, sizeof(*r.coordinators.at));
+    r.coordinators.n = m->coordinator_keys.n;
+    for (int32_t i = 0; i < m->coordinator_keys.n; i++)
+        r.coordinators.at[i] = (struct kafka_find_coordinator_response_coordinator){
+            .key = m->coordinator_keys.at[i], .node_id = q->broker->id, .host = r.host, .port = PORT
+        };
+    broker_answer(q, &r);
+    return true;
+}

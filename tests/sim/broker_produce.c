@@ -1,0 +1,198 @@
+/* broker_produce.c -- Produce of a simulated broker: checks, sequences, and the wait for replicas.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "broker.h"
+
+#include "base/must.h"
+
+#include <string.h>
+
+/* What became of one partition of a request. */
+struct outcome {
+    struct sim_part *part;
+    int32_t kerr, epoch;
+    int64_t base, need; /* acknowledged once the high watermark is there */
+};
+
+struct produce_note {
+    struct outcome *at;
+    int32_t n;
+};
+
+/* What a leader looks at before it looks at sequences (rules 2.1). */
+static int32_t check_batch(const struct sim_topic *t, struct str bytes, struct batch *b)
+{
+    if (batch_peek(bytes, b) != BATCH_V2) /* no batch, one that is cut short, an old format */
+        return KERR_INVALID_RECORD;
+    if (b->size != bytes.n) /* exactly one batch per partition */
+        return KERR_INVALID_RECORD;
+    if (b->base_offset != 0)
+        return KERR_INVALID_RECORD;
+    if ((int32_t)b->size > t->max_message_bytes)
+        return KERR_MESSAGE_TOO_LARGE;
+    if (!batch_crc_ok(bytes.p, b->size))
+        return KERR_CORRUPT_MESSAGE;
+    if (b->count <= 0 || b->count != b->last_offset_delta + 1)
+        return KERR_INVALID_RECORD;
+    if (b->attributes & BATCH_CONTROL)
+        return KERR_INVALID_RECORD;
+    if (b->producer_id >= 0 && b->base_sequence < 0)
+        return KERR_INVALID_RECORD;
+    if (b->attributes & BATCH_LOG_APPEND_TIME)
+        return KERR_INVALID_TIMESTAMP; /* refused by some versions, never to be relied on (rules 2.3) */
+    if (b->attributes & BATCH_TRANSACTIONAL)
+        return KERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+    return KERR_NONE;
+}
+
+/* Rules 2.5. *base is set for a duplicate. */
+static int32_t check_sequence(struct sim_part *p, const struct batch *b, int64_t *base)
+{
+    struct sim_pid *pid = b->producer_id >= 0 ? log_pid(p, b->producer_id, false) : NULL;
+    int32_t last = (int32_t)(((int64_t)b->base_sequence + b->last_offset_delta) & INT32_MAX);
+
+    if (!pid)
+        return KERR_NONE; /* an unknown id: any sequence, any epoch */
+    if (b->producer_epoch < pid->epoch)
+        return KERR_INVALID_PRODUCER_EPOCH;
+    if (b->producer_epoch > pid->epoch || pid->seen_n == 0)
+        return b->base_sequence == 0 ? KERR_NONE : KERR_OUT_OF_ORDER_SEQUENCE_NUMBER;
+    for (int i = 0; i < pid->seen_n; i++) {
+        if (pid->seen[i].first != b->base_sequence || pid->seen[i].last != last)
+            continue;
+        *base = pid->seen[i].base;
+        return KERR_NONE;
+    }
+    if (((pid->seen[pid->seen_n - 1].last + INT64_C(1)) & INT32_MAX) != b->base_sequence)
+        return KERR_OUT_OF_ORDER_SEQUENCE_NUMBER;
+    return KERR_NONE;
+}
+
+static void produce_one(struct sim_request *q, struct sim_topic *t,
+                        const struct kafka_produce_request_partition *in, struct outcome *o)
+{
+    struct str bytes = in->records.body;
+    struct batch b;
+
+    o->base = -1;
+    if (t && sim_now_us() < t->known_us && q->broker->id != t->cluster->controller)
+        t = NULL;
+    o->kerr = broker_leader_error(q->broker, t, in->index, -1, &o->part);
+    if (o->kerr)
+        return;
+    o->epoch = o->part->epoch;
+    if (o->part->not_enough_until_us > sim_now_us())
+        o->kerr = KERR_NOT_ENOUGH_REPLICAS; /* before duplicates are looked for (rules 2.1) */
+    if (!o->kerr)
+        o->kerr = check_batch(t, bytes, &b);
+    if (o->kerr == KERR_INVALID_RECORD || o->kerr == KERR_INVALID_TIMESTAMP ||
+        o->kerr == KERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        sim_fail("%s-%d was sent what no broker takes: %s", t->name, in->index, kerr_name(o->kerr));
+    if (!o->kerr)
+        o->kerr = check_sequence(o->part, &b, &o->base);
+    if (o->kerr)
+        return;
+    if (o->base < 0)
+        o->base = log_append(o->part, bytes);
+    o->need = o->base + b.last_offset_delta + 1;
+}
+
+static void produce_all(struct sim_request *q, struct produce_note *note)
+{
+    const struct kafka_produce_request *m = q->msg;
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < m->topic_data.n; i++)
+        n += m->topic_data.at[i].partition_data.n;
+    note->at = arena_array(&q->arena, (size_t)n, sizeof(*note->at));
+    for (int32_t i = 0; i < m->topic_data.n; i++) {
+        const struct kafka_produce_request_topic *topic = &m->topic_data.at[i];
+        struct sim_topic *t = q->head.version >= 13
+                                  ? broker_topic_by_id(q->broker->cluster, &topic->topic_id)
+                                  : broker_topic_find(q->broker->cluster, topic->name);
+
+        for (int32_t j = 0; j < topic->partition_data.n; j++) {
+            struct outcome *o = &note->at[note->n++];
+
+            produce_one(q, t, &topic->partition_data.at[j], o);
+            if (!t && q->head.version >= 13)
+                o->kerr = KERR_UNKNOWN_TOPIC_ID;
+            for (int32_t k = 0; o->part && k < note->n - 1; k++)
+                if (note->at[k].part == o->part) /* the later silently replaces the earlier (rules 2.1) */
+                    sim_fail("a request names %s-%d twice", o->part->topic->name, o->part->number);
+        }
+    }
+}
+
+/* acks=-1: all replicas have it, or the leader has changed, or time is up. */
+static bool is_settled(struct outcome *o, bool late)
+{
+    if (o->kerr || o->part->high_watermark >= o->need) {
+        if (!o->kerr && o->part->epoch == o->epoch)
+            o->need = 0;
+        if (!o->kerr && o->part->epoch != o->epoch)
+            o->kerr = KERR_NOT_LEADER_OR_FOLLOWER;
+        return true;
+    }
+    if (o->part->epoch != o->epoch)
+        o->kerr = KERR_NOT_LEADER_OR_FOLLOWER; /* it may be in the log or not */
+    else if (late)
+        o->kerr = KERR_REQUEST_TIMED_OUT;
+    return o->kerr != 0;
+}
+
+static void answer_all(struct sim_request *q, const struct produce_note *note)
+{
+    const struct kafka_produce_request *m = q->msg;
+    struct kafka_produce_response r;
+    int32_t k = 0;
+
+    codec_init(&kafka_produce_response_msg, &r);
+    r.throttle_time_ms = q->broker->throttle_ms;
+    r.responses.at = arena_array(&q->arena, (size_t)m->topic_data.n, sizeof(*r.responses.at));
+    r.responses.n = m->topic_data.n;
+    for (int32_t i = 0; i < m->topic_data.n; i++) {
+        const struct kafka_produce_request_topic *in = &m->topic_data.at[i];
+        struct kafka_produce_response_topic *t = &r.responses.at[i];
+
+        t->name = in->name;
+        t->topic_id = in->topic_id;
+        t->partition_responses.n = in->partition_data.n;
+        t->partition_responses.at =
+            arena_array(&q->arena, (size_t)in->partition_data.n, sizeof(*t->partition_responses.at));
+        for (int32_t j = 0; j < in->partition_data.n; j++) {
+            struct kafka_produce_response_partition *out = &t->partition_responses.at[j];
+            const struct outcome *o = &note->at[k++];
+
+            codec_init(&kafka_produce_response_partition_msg, out);
+            out->index = in->partition_data.at[j].index;
+            out->error_code = (int16_t)o->kerr;
+            out->base_offset = o->kerr ? -1 : o->base;
+            out->error_message = STR_NULL;
+        }
+    }
+    broker_answer(q, &r);
+}
+
+bool broker_produce(struct sim_request *q)
+{
+    const struct kafka_produce_request *m = q->msg;
+    struct produce_note *note = q->note;
+    bool settled = true;
+
+    if (m->acks != -1)
+        sim_fail("a mirror writes with acks=%d", m->acks);
+    if (q->stage == 0) {
+        q->stage = 1;
+        note = q->note = arena_alloc(&q->arena, sizeof(*note));
+        produce_all(q, note);
+    }
+    for (int32_t i = 0; i < note->n; i++)
+        settled = is_settled(&note->at[i], q->until_us && sim_now_us() >= q->until_us) && settled;
+    if (!settled) {
+        broker_wait(q, m->timeout_ms * SIM_MS);
+        return false;
+    }
+    answer_all(q, note);
+    return true;
+}

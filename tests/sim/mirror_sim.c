@@ -1,0 +1,156 @@
+/* mirror_sim.c -- does what daemon/control.c and daemon/worker.c do, on loops of the world.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mirror_sim.h"
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "base/must.h"
+#include "daemon/config.h"
+#include "loop_sim.h"
+#include "mirror/view_build.h"
+#include "sim.h"
+
+#include <stdio.h>
+
+#define VIEW_MS  1000
+#define DRAIN_MS 3500
+/* The first batch of an answer comes whole, however large; of each worker's connections one may be at it. */
+#define SLACK (4 * MiB)
+
+struct mirror {
+    struct config *config;
+    struct loop *control;
+    struct worker_world worlds[MIRROR_WORKERS];
+    struct director **directors;
+    int32_t directors_n, stopping;
+    struct timer tick;
+    bool stopped, all_stored;
+};
+
+static void on_tick(struct timer *t)
+{
+    struct mirror *m = container_of(t, struct mirror, tick);
+    struct view_process p = { .version = STR("0"), .commit = STR("0"), .instance = STR("sim"),
+                              .now_ms = loop_wall_ms(m->control), .workers = MIRROR_WORKERS };
+    struct view *v = view_build(&p, m->directors, m->directors_n);
+    struct snapshot *s = &v->snapshot;
+
+    snapshot_drop(&s);
+    for (int32_t i = 0; i < m->directors_n; i++)
+        director_ask_reports(m->directors[i]);
+    timer_set_ms(m->control, t, VIEW_MS);
+}
+
+static struct config *parse(const char *text)
+{
+    struct config_args args = { .path = STR("sim.properties") };
+    struct config *c;
+    struct buf out;
+
+    if (config_parse(&args, str_c(text), &c) == E_OK)
+        return c;
+    buf_init(&out, 64 * KiB);
+    for (size_t i = 0; i < c->problem_count; i++)
+        config_problem_format(&c->problems[i], &out);
+    sim_fail("%s", buf_cstr(&out));
+}
+
+struct mirror *mirror_start(const char *text, int64_t memory_max)
+{
+    struct mirror *m = mem_new(sizeof(*m));
+
+    m->config = parse(text);
+    m->control = loop_new("control");
+    for (int32_t i = 0; i < MIRROR_WORKERS; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "worker-%d", i);
+        m->worlds[i].loop = loop_new(name);
+        m->worlds[i].pool = pool_new(FETCH_BLOCK_SIZE, (size_t)memory_max / MIRROR_WORKERS);
+    }
+    m->directors_n = (int32_t)m->config->flow_count;
+    m->directors = mem_array((size_t)m->directors_n, sizeof(*m->directors));
+    for (int32_t i = 0; i < m->directors_n; i++)
+        m->directors[i] = director_new(m->control, &m->config->flows[i], m->worlds, MIRROR_WORKERS);
+    timer_init(&m->tick, on_tick);
+    timer_set_ms(m->control, &m->tick, 200);
+    loop_sim_kick(m->control);
+    return m;
+}
+
+void mirror_kill(struct mirror **mp)
+{
+    struct mirror *m = *mp;
+
+    sim_say("kill -9");
+    loop_sim_kill(m->control);
+    net_sim_kill(m->control);
+    for (int32_t i = 0; i < MIRROR_WORKERS; i++) {
+        loop_sim_kill(m->worlds[i].loop);
+        net_sim_kill(m->worlds[i].loop);
+    }
+    *mp = NULL;
+}
+
+static void on_director_stopped(void *arg, bool stored)
+{
+    struct mirror *m = arg;
+
+    m->all_stored = m->all_stored && stored;
+    if (--m->stopping == 0)
+        m->stopped = true;
+}
+
+void mirror_stop(struct mirror *m)
+{
+    sim_say("SIGTERM");
+    m->all_stored = true;
+    m->stopping = m->directors_n;
+    for (int32_t i = 0; i < m->directors_n; i++)
+        director_stop(m->directors[i], DRAIN_MS, on_director_stopped, m);
+    loop_sim_kick(m->control);
+}
+
+bool mirror_is_stopped(const struct mirror *m, bool *stored)
+{
+    *stored = m->all_stored;
+    return m->stopped;
+}
+
+void mirror_free(struct mirror **mp)
+{
+    struct mirror *m = *mp;
+
+    timer_cancel(m->control, &m->tick);
+    for (int32_t i = 0; i < MIRROR_WORKERS; i++) {
+        net_sim_sweep(m->worlds[i].loop);
+        loop_free(&m->worlds[i].loop);
+        pool_free(&m->worlds[i].pool);
+    }
+    for (int32_t i = 0; i < m->directors_n; i++)
+        director_free(&m->directors[i]);
+    net_sim_sweep(m->control);
+    loop_free(&m->control);
+    mem_free(m->directors);
+    config_free(&m->config);
+    mem_free(m);
+    *mp = NULL;
+}
+
+void mirror_check(const struct mirror *m)
+{
+    for (int32_t i = 0; i < MIRROR_WORKERS; i++)
+        if (pool_peak(m->worlds[i].pool) > pool_max(m->worlds[i].pool) + SLACK)
+            sim_fail("worker %d had %zu bytes in its pool, of %zu", i, pool_peak(m->worlds[i].pool),
+                     pool_max(m->worlds[i].pool));
+}
+
+uint64_t mirror_turns(const struct mirror *m)
+{
+    uint64_t n = loop_sim_turns(m->control);
+
+    for (int32_t i = 0; i < MIRROR_WORKERS; i++)
+        n += loop_sim_turns(m->worlds[i].loop);
+    return n;
+}

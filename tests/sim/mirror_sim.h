@@ -1,0 +1,28 @@
+/* mirror_sim.h -- the mirror under test: directors, flows and relays as the daemon joins them, on simulated loops.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SIM_MIRROR_SIM_H
+#define SIM_MIRROR_SIM_H
+
+#include "base/pool.h"
+#include "mirror/director.h"
+
+#define MIRROR_WORKERS 2
+
+struct mirror;
+
+/* text: an mm2.properties file. */
+struct mirror *mirror_start(const char *text, int64_t memory_max);
+/* kill -9: what it had sent is under way, nothing else of it is left but memory. */
+void mirror_kill(struct mirror **m);
+/* SIGTERM; mirror_is_stopped becomes true within some seconds. */
+void mirror_stop(struct mirror *m);
+bool mirror_is_stopped(const struct mirror *m, bool *stored);
+/* After it stopped: takes everything apart. */
+void mirror_free(struct mirror **m);
+
+/* Fails the run when memory is past its budget. */
+void mirror_check(const struct mirror *m);
+uint64_t mirror_turns(const struct mirror *m);
+
+#endif
