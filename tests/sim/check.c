@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/must.h"
-#include "mirror/position.h"
+#include "mirror/state.h"
 #include "wire/compress.h"
 #include "wire/record.h"
 
