@@ -381,6 +381,17 @@ int32_t relay_partition(const struct relay *r)
     return r->partition;
 }
 
+/* What is wrong from where people look: the partition's own fault, else that of a cluster that is away. */
+static const struct fault *visible_fault(const struct relay *r)
+{
+    struct cluster *sides[] = { r->flow->source, r->flow->target };
+
+    for (size_t i = 0; i < COUNT(sides) && !fault_is_set(&r->fault); i++)
+        if (!cluster_is_up(sides[i]) && fault_is_set(cluster_fault(sides[i])))
+            return cluster_fault(sides[i]);
+    return &r->fault;
+}
+
 static const char *visible_state(const struct relay *r, int64_t lag)
 {
     switch (r->state) {
@@ -390,7 +401,7 @@ static const char *visible_state(const struct relay *r, int64_t lag)
         return "halted";
     case RELAY_COPYING:
     case RELAY_DRAINING:
-        if (fault_is_set(&r->fault))
+        if (fault_is_set(visible_fault(r)))
             return "retrying";
         return lag > 0 ? "copying" : r->high_watermark >= 0 ? "caught-up" : "starting";
     default:
@@ -426,6 +437,6 @@ void relay_view(const struct relay *r, struct view_partition *out)
         .bytes = r->counts.bytes,
         .skipped_records = r->counts.skipped_records,
         .queued_bytes = (int64_t)producer_pending(&r->produce),
-        .fault = r->fault,
+        .fault = *visible_fault(r),
     };
 }
