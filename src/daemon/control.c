@@ -24,6 +24,7 @@
 #define VIEW_MS 1000
 #define VIEW_PARTITIONS_PER_MS 10 /* 100,000 partitions: a view every ten seconds */
 #define DRAIN_MS 3500
+#define LOG_TICK_MS 60000 /* how often repeated events are summed up */
 
 struct control {
     const struct config *config;
@@ -36,7 +37,7 @@ struct control {
     struct cell view;
     struct server *server;
     struct timer tick;
-    int64_t start_time_ms;
+    int64_t start_time_ms, log_tick_ms;
     char instance[300];
     bool stopped, all_stored;
 };
@@ -102,6 +103,10 @@ static void on_tick(struct timer *t)
 
     for (int32_t i = 0; i < c->directors_n; i++)
         director_ask_reports(c->directors[i]);
+    if (loop_now_ms(c->loop) - c->log_tick_ms >= LOG_TICK_MS) {
+        c->log_tick_ms = loop_now_ms(c->loop);
+        log_tick(false);
+    }
     timer_set_ms(c->loop, t, MAX(VIEW_MS, partitions / VIEW_PARTITIONS_PER_MS));
 }
 
@@ -218,6 +223,7 @@ int control_run(const struct config *config)
     log_event(EV_STOP, kv_c("reason", c.all_stored ? "every position is stored"
                                                    : "not every position could be stored"),
               kv_int("code", code));
+    log_tick(true);
     take_apart(&c);
     return code;
 }

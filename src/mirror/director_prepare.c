@@ -109,12 +109,28 @@ static void on_created(struct call *call)
     next_side(d);
 }
 
+/* All of them are compacted; the positions topic takes offset.storage.<config> too. */
+static void add_configs(struct director *d, const struct internal_topic *topic,
+                        struct kafka_create_topics_request_topic *t)
+{
+    const struct flow_config *c = d->config;
+    size_t more = str_eq(topic->name, c->offsets_topic) ? c->offsets_config_count : 0;
+
+    t->configs.at = arena_array(&d->arena, more + 1, sizeof(*t->configs.at));
+    t->configs.n = 0;
+    for (size_t i = 0; i < more; i++) {
+        if (str_eq(c->offsets_configs[i].key, STR("cleanup.policy")))
+            continue; /* as Connect does: it must be compact */
+        t->configs.at[t->configs.n].name = c->offsets_configs[i].key;
+        t->configs.at[t->configs.n++].value = c->offsets_configs[i].value;
+    }
+    t->configs.at[t->configs.n].name = STR("cleanup.policy");
+    t->configs.at[t->configs.n++].value = STR("compact");
+}
+
 static void create_missing(struct director *d, struct internal_topic *list, int32_t n)
 {
     struct kafka_create_topics_request *q = &d->request.create;
-    static const struct kafka_create_topics_request_config compact = {
-        .name = { "cleanup.policy", 14 }, .value = { "compact", 7 }
-    };
 
     codec_init(&kafka_create_topics_request_msg, q);
     q->timeout_ms = 30000;
@@ -129,9 +145,7 @@ static void create_missing(struct director *d, struct internal_topic *list, int3
         t->name = list[i].name;
         t->num_partitions = list[i].partitions;
         t->replication_factor = list[i].replication_factor;
-        t->configs.at = arena_array(&d->arena, 1, sizeof(compact));
-        t->configs.at[0] = compact;
-        t->configs.n = 1;
+        add_configs(d, &list[i], t);
     }
     if (q->topics.n)
         director_call(d, d->prepare_side == 0 ? d->target : d->source, API_CREATE_TOPICS,
