@@ -292,74 +292,38 @@ TEST(unknown_tags_are_skipped)
     arena_fini(&a);
 }
 
-TEST(malformed)
-{
-    static const struct {
-        const struct message *m;
-        int version;
-        struct str bytes;
-    } cases[] = {
-        /* a known tag whose size is one too many: the value ends before it */
-        { &kafka_api_versions_response_msg,
-          3,
-          { "\0\0"
-            "\1"
-            "\0\0\0\0"
-            "\1"
-            "\1\x09\0\0\0\0\0\0\0\7x",
-            19 } },
-        /* tags that fall */
-        { &kafka_api_versions_response_msg,
-          3,
-          { "\0\0"
-            "\1"
-            "\0\0\0\0"
-            "\2"
-            "\x09\0"
-            "\x08\0",
-            12 } },
-        /* null where null is not allowed: topic name before version 12, an array */
-        { &kafka_metadata_request_msg,
-          4,
-          { "\0\0\0\1"
-            "\xff\xff"
-            "\0",
-            7 } },
-        { &kafka_sasl_handshake_response_msg,
-          1,
-          { "\0\0"
-            "\xff\xff\xff\xff",
-            6 } },
-        /* counts beyond the bytes, and negative */
-        { &kafka_sasl_handshake_response_msg,
-          1,
-          { "\0\0"
-            "\x7f\xff\xff\xff"
-            "\0\0",
-            8 } },
-        { &kafka_sasl_handshake_response_msg,
-          1,
-          { "\0\0"
-            "\xff\xff\xff\xfe",
-            6 } },
-        /* a struct that is neither null nor there */
-        { &kafka_describe_topic_partitions_request_msg,
-          0,
-          { "\1"
-            "\0\0\0\1"
-            "\2"
-            "\2t\0\0\0\0\0"
-            "\0",
-            14 } },
-    };
+#define API_VERSIONS &kafka_api_versions_response_msg
+#define METADATA     &kafka_metadata_request_msg
+#define HANDSHAKE    &kafka_sasl_handshake_response_msg
+#define TOPICS       &kafka_describe_topic_partitions_request_msg
 
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct reader r = reader_of(cases[i].bytes.p, cases[i].bytes.n);
-        void *out = mem_new(cases[i].m->size);
+/* clang-format off */
+static const struct {
+    const struct message *m;
+    int version;
+    const char *bytes;
+    size_t n;
+} malformed[] = {
+    { API_VERSIONS, 3, "\0\0" "\1" "\0\0\0\0" "\1" "\1\x09\0\0\0\0\0\0\0\7x", 19 }, /* a tag is larger than its value */
+    { API_VERSIONS, 3, "\0\0" "\1" "\0\0\0\0" "\1" "\1\x07\0\0\0\0\0\0\0",     17 }, /* and smaller */
+    { API_VERSIONS, 3, "\0\0" "\1" "\0\0\0\0" "\2" "\x09\0" "\x08\0",           12 }, /* tags that fall */
+    { METADATA,     4, "\0\0\0\1" "\xff\xff" "\0",                                  7 }, /* a name is null before version 12 */
+    { HANDSHAKE,    1, "\0\0" "\xff\xff\xff\xff",                                   6 }, /* an array that is null */
+    { HANDSHAKE,    1, "\0\0" "\xff\xff\xff\xfe",                                   6 }, /* a negative count */
+    { HANDSHAKE,    1, "\0\0" "\x7f\xff\xff\xff" "\0\0",                            8 }, /* a count beyond the bytes */
+    { TOPICS,       0, "\1" "\0\0\0\1" "\2" "\2t\0\0\0\0\0" "\0",                  14 }, /* a struct neither null nor there */
+};
+/* clang-format on */
+
+TEST(malformed_bytes)
+{
+    for (size_t i = 0; i < COUNT(malformed); i++) {
+        struct reader r = reader_of(malformed[i].bytes, malformed[i].n);
+        void *out = mem_new(malformed[i].m->size);
         struct arena a;
 
         arena_init(&a, 1 * MiB);
-        CHECK_EQ(codec_decode(cases[i].m, cases[i].version, &r, &a, out), E_MALFORMED);
+        CHECK_EQ(codec_decode(malformed[i].m, malformed[i].version, &r, &a, out), E_MALFORMED);
         CHECK(a.used < 256); /* nothing was taken for elements that are not there */
         arena_fini(&a);
         mem_free(out);
@@ -530,6 +494,6 @@ TEST(table)
 
 TESTS(RUN(round_trip), RUN(truncation_at_every_byte), RUN(damage), RUN(defaults),
       RUN(api_versions_bytes), RUN(metadata_request_bytes), RUN(tagged_fields_bytes),
-      RUN(unknown_tags_are_skipped), RUN(malformed), RUN(arena_maximum), RUN(encoding_refuses),
-      RUN(records_by_reference), RUN(cuts_have_a_limit), RUN(printing), RUN(printing_of_everything),
-      RUN(table))
+      RUN(unknown_tags_are_skipped), RUN(malformed_bytes), RUN(arena_maximum),
+      RUN(encoding_refuses), RUN(records_by_reference), RUN(cuts_have_a_limit), RUN(printing),
+      RUN(printing_of_everything), RUN(table))
