@@ -31,7 +31,8 @@ static struct str join(const struct str_list *list, struct buf *out)
 }
 
 /* Which element cannot stand, else what is wrong with all of them together. */
-static struct str blame(const struct str_list *list, const struct regex_error *joint, struct arena *a)
+static struct str blame(const struct str_list *list, const struct regex_error *joint,
+                        struct arena *a)
 {
     struct regex_error e;
     struct regex *re;
@@ -42,9 +43,10 @@ static struct str blame(const struct str_list *list, const struct regex_error *j
             continue;
         }
         return arena_fmt(a, "element `%.*s`: %s%s", STR_ARG(list->at[i]), e.text,
-                         list->n > 1 ? " (the list is split at commas first, so a comma cannot stand "
-                                       "inside an expression)"
-                                     : "");
+                         list->n > 1
+                             ? " (the list is split at commas first, so a comma cannot stand "
+                               "inside an expression)"
+                             : "");
     }
     return arena_fmt(a, "the elements joined by '|': %s", joint->text);
 }
@@ -138,15 +140,38 @@ static struct str element_of(const struct side *s, struct str name)
     return STR_NULL;
 }
 
+/* Says it with the element, or without when only the list as a whole matches (flags reach over elements). */
+static struct str decided(const struct side *s, struct str name, const char *what, struct arena *a)
+{
+    struct str by = element_of(s, name);
+
+    if (str_is_null(by))
+        return arena_fmt(a, "%s by the list as a whole", what);
+    return arena_fmt(a, "%s by `%.*s`", what, STR_ARG(by));
+}
+
+static struct str undecided(const struct side *s, enum regex_answer answer, const char *list,
+                            struct arena *a)
+{
+    const char *why = answer == REGEX_SLOW ? "its expressions backtrack too much on this name"
+                                           : regex_limits(s->re);
+
+    return arena_fmt(a, "not accepted: the %s list cannot be decided (%s)", list, why);
+}
+
 struct str filter_why(struct filter *f, struct str name, struct arena *a, bool *accepted)
 {
-    struct str by;
+    enum regex_answer in = f->include.re ? regex_match_full(f->include.re, name) : REGEX_NO;
+    enum regex_answer out = f->exclude.re ? regex_match_full(f->exclude.re, name) : REGEX_NO;
 
-    *accepted = filter_accepts(f, name);
-    if (is_excluded(&f->exclude, name)) {
-        by = element_of(&f->exclude, name);
-        return arena_fmt(a, "excluded by `%.*s`", STR_ARG(by));
-    }
-    by = element_of(&f->include, name);
-    return *accepted ? arena_fmt(a, "accepted by `%.*s`", STR_ARG(by)) : STR("accepted by no element");
+    *accepted = in == REGEX_YES && out == REGEX_NO;
+    if (out == REGEX_YES)
+        return decided(&f->exclude, name, "excluded", a);
+    if (in == REGEX_NO)
+        return STR("accepted by no element");
+    if (in != REGEX_YES)
+        return undecided(&f->include, in, "include", a);
+    if (out != REGEX_NO)
+        return undecided(&f->exclude, out, "exclude", a);
+    return decided(&f->include, name, "accepted", a);
 }

@@ -35,13 +35,24 @@ struct topic_action {
 };
 
 /* Actions in order of target name, into out[room >= wants]; gives their number. wants and haves in any order. */
-size_t topics_plan(const struct topic_want *wants, size_t wants_n, const struct topic_have *haves, size_t haves_n,
-                   struct topic_action *out);
+size_t topics_plan(const struct topic_want *wants, size_t wants_n, const struct topic_have *haves,
+                   size_t haves_n, struct topic_action *out);
 
 /* Config entries that a new copy is created with (mm2-spec 4.5, column "creation"), into out[room >= n]; gives
  * their number. exclude: a filter whose include list is config.properties.exclude. */
 size_t topics_creation_configs(const struct topic_config *entries, size_t n, struct filter *exclude,
                                bool defaults_from_source, const struct topic_config **out);
+
+/* What of a copy's configs makes relaying dear or lets the target refuse batches: for `check`. Entries are what
+ * DescribeConfigs gives for the source topic and for the copy, defaults included; texts are in a. */
+struct topic_warning {
+    const char *config;
+    struct str text;
+};
+#define TOPIC_WARNINGS_MAX 6
+size_t topics_warnings(const struct topic_config *source, size_t source_n,
+                       const struct topic_config *target, size_t target_n, struct arena *a,
+                       struct topic_warning out[TOPIC_WARNINGS_MAX]);
 
 /* From the message of an INVALID_CONFIG answer ("Unknown topic config name: x"): the name to leave out; else null. */
 struct str topics_unknown_config(struct str message);

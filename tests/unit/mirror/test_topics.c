@@ -1,0 +1,253 @@
+/* test_topics.c -- the plan of topics: by tables, and against what MirrorMaker 2 4.3.0 made of a real cluster.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mirror/topics.h"
+
+#include "mirror/policy.h"
+#include "unit/test.h"
+
+#include <jansson.h>
+
+#define ROOM 64
+#define EXCLUDE                                                                                    \
+    "follower.replication.throttled.replicas, leader.replication.throttled.replicas, "             \
+    "message.timestamp.difference.max.ms, log.message.timestamp.before.max.ms, "                   \
+    "log.message.timestamp.after.max.ms, message.timestamp.type, unclean.leader.election.enable, " \
+    "min.insync.replicas"
+
+static struct filter *filter_of(const char *include, const char *exclude)
+{
+    struct filter *f;
+    struct str_list in, out;
+    struct arena a;
+    struct str why;
+
+    arena_init(&a, 64 * KiB);
+    in = opt_split(str_c(include), &a);
+    out = opt_split(str_c(exclude), &a);
+    CHECK_EQ(filter_new(&in, &out, &a, &f, &why), E_OK);
+    arena_fini(&a);
+    return f;
+}
+
+/* MM2-T081, T082; mm2-spec 4.4. */
+TEST(plan)
+{
+    static const struct topic_want wants[] = {
+        { STR("new"), STR("A.new"), 3 },     { STR("grown"), STR("A.grown"), 4 },
+        { STR("same"), STR("A.same"), 2 },   { STR("fewer"), STR("A.fewer"), 1 },
+        { STR("a-new"), STR("A.a-new"), 1 }, { STR("unknown"), STR("A.unknown"), 0 },
+    };
+    static const struct topic_have haves[] = {
+        { STR("A.same"), 2 },  { STR("A.fewer"), 5 }, { STR("A.target-only"), 1 },
+        { STR("A.grown"), 1 }, { STR("new"), 9 },
+    };
+    struct topic_action out[COUNT(wants)];
+
+    CHECK_EQ(topics_plan(wants, COUNT(wants), haves, COUNT(haves), out), 3);
+    CHECK_EQ(out[0].kind, TOPIC_CREATE);
+    CHECK_STR(out[0].want->target_name, "A.a-new");
+    CHECK_EQ(out[1].kind, TOPIC_GROW);
+    CHECK_STR(out[1].want->target_name, "A.grown");
+    CHECK_EQ(out[1].was, 1);
+    CHECK_EQ(out[2].kind, TOPIC_CREATE);
+    CHECK_STR(out[2].want->target_name, "A.new");
+    CHECK_EQ(topics_plan(wants, 0, haves, COUNT(haves), out), 0);
+    CHECK_EQ(topics_plan(wants, 1, NULL, 0, out), 1);
+}
+
+/* MM2-T052, T077, T078, T079; the sources of mm2-spec 4.5. */
+TEST(creation_configs)
+{
+    static const struct topic_config all[] = {
+        { STR("name-1"), STR("v"), 1, false, false },
+        { STR("name-2"), STR("v"), 5, false, false }, /* a default */
+        { STR("static"), STR("v"), 4, false, false },
+        { STR("dynamic"), STR("v"), 2, false, false },
+        { STR("cluster-wide"), STR("v"), 3, false, false },
+        { STR("read-only"), STR("v"), 1, true, false },
+        { STR("sensitive"), { 0 }, 1, false, true },
+        { STR("min.insync.replicas"), STR("2"), 1, false, false },
+        { STR("exclude_param.param1"), STR("v"), 1, false, false },
+    };
+    const struct topic_config *out[COUNT(all)];
+    struct filter *f = filter_of(EXCLUDE ", exclude_param.*", "");
+
+    CHECK_EQ(topics_creation_configs(all, COUNT(all), f, false, out), 3);
+    CHECK_STR(out[0]->name, "name-1");
+    CHECK_STR(out[1]->name, "dynamic");
+    CHECK_STR(out[2]->name, "cluster-wide");
+    CHECK_EQ(topics_creation_configs(all, COUNT(all), f, true, out), 4);
+    CHECK_STR(out[1]->name, "name-2");
+    filter_free(&f);
+}
+
+TEST(unknown_configs)
+{
+    CHECK_STR(
+        topics_unknown_config(STR("Unknown topic config name: message.timestamp.after.max.ms")),
+        "message.timestamp.after.max.ms");
+    CHECK_STR(topics_unknown_config(STR("x: Unknown topic config name: a.b, more")), "a.b");
+    CHECK(str_is_null(
+        topics_unknown_config(STR("Invalid value -1 for configuration retention.bytes"))));
+    CHECK(str_is_null(topics_unknown_config(STR("Unknown topic config name: "))));
+    CHECK(str_is_null(topics_unknown_config(STR_NULL)));
+}
+
+TEST(warnings)
+{
+    static const struct topic_config source[] = {
+        { STR("max.message.bytes"), STR("2000000"), 1, false, false },
+        { STR("message.timestamp.after.max.ms"), STR("9223372036854775807"), 5, false, false },
+    };
+    static const struct topic_config good[] = {
+        { STR("compression.type"), STR("producer"), 5, false, false },
+        { STR("max.message.bytes"), STR("2000000"), 1, false, false },
+        { STR("message.timestamp.type"), STR("CreateTime"), 5, false, false },
+        { STR("message.timestamp.after.max.ms"), STR("9223372036854775807"), 5, false, false },
+        { STR("segment.bytes"), STR("1073741824"), 5, false, false },
+    };
+    static const struct topic_config bad[] = {
+        { STR("compression.type"), STR("lz4"), 1, false, false },
+        { STR("max.message.bytes"), STR("1048588"), 5, false, false },
+        { STR("message.timestamp.type"), STR("LogAppendTime"), 1, false, false },
+        { STR("message.timestamp.after.max.ms"), STR("3600000"), 5, false, false },
+        { STR("message.timestamp.before.max.ms"), STR("1000"), 5, false, false },
+        { STR("segment.bytes"), STR("1048576"), 5, false, false },
+    };
+    struct topic_warning out[TOPIC_WARNINGS_MAX];
+    struct arena a;
+
+    arena_init(&a, 64 * KiB);
+    CHECK_EQ(topics_warnings(source, COUNT(source), good, COUNT(good), &a, out), 0);
+    CHECK_EQ(topics_warnings(source, COUNT(source), bad, COUNT(bad), &a, out), 6);
+    CHECK_STR(out[0].text, "the target recompresses every batch that is not `lz4`");
+    CHECK_STR(str_c(out[1].config), "message.timestamp.type");
+    CHECK_STR(out[2].text,
+              "the source allows larger batches than 1048588 bytes; they have to be cut");
+    CHECK_STR(str_c(out[3].config), "segment.bytes");
+    CHECK_STR(out[4].text, "records whose time is more than 3600000 ms ahead are refused");
+    CHECK_STR(str_c(out[5].config), "message.timestamp.before.max.ms");
+    arena_fini(&a);
+}
+
+/* ------------------------------------------------- against a real MirrorMaker 2 */
+
+static json_t *load(const char *cluster)
+{
+    char path[512];
+    json_t *j;
+
+    snprintf(path, sizeof(path), "%s/golden/topics-%s-4.3.0.json", TEST_DATA, cluster);
+    j = json_load_file(path, 0, NULL);
+    CHECK(j);
+    return j;
+}
+
+static struct str text(const json_t *j)
+{
+    return str_of(json_string_value(j), json_string_length(j));
+}
+
+static int8_t source_code(const char *name)
+{
+    static const char *const names[] = { "",
+                                         "DYNAMIC_TOPIC_CONFIG",
+                                         "DYNAMIC_BROKER_CONFIG",
+                                         "DYNAMIC_DEFAULT_BROKER_CONFIG",
+                                         "STATIC_BROKER_CONFIG",
+                                         "DEFAULT_CONFIG" };
+
+    for (int8_t i = 1; i < (int8_t)COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    fail_msg("no config source is called %s", name);
+    return 0;
+}
+
+static size_t configs_of(json_t *topic, struct topic_config *out)
+{
+    const char *name;
+    json_t *entry;
+    size_t n = 0;
+
+    json_object_foreach(json_object_get(topic, "configs"), name, entry)
+    {
+        CHECK(n < ROOM);
+        out[n++] =
+            (struct topic_config){ str_c(name), text(json_object_get(entry, "value")),
+                                   source_code(json_string_value(json_object_get(entry, "source"))),
+                                   false, false };
+    }
+    return n;
+}
+
+/* The copy that MirrorMaker 2 made has our partitions, and as its own configs just those that we choose. */
+static void compare_copy(json_t *original, json_t *copy, struct filter *exclude)
+{
+    struct topic_config before[ROOM], after[ROOM];
+    const struct topic_config *chosen[ROOM];
+    size_t n =
+        topics_creation_configs(before, configs_of(original, before), exclude, false, chosen);
+    size_t have_n = configs_of(copy, after), own = 0;
+
+    CHECK_EQ(json_integer_value(json_object_get(original, "partitions")),
+             json_integer_value(json_object_get(copy, "partitions")));
+    for (size_t i = 0; i < have_n; i++) {
+        bool found = false;
+
+        if (after[i].source != 1)
+            continue;
+        own++;
+        for (size_t k = 0; k < n; k++)
+            found |=
+                str_eq(chosen[k]->name, after[i].name) && str_eq(chosen[k]->value, after[i].value);
+        CHECK(found);
+    }
+    CHECK_EQ(own, n);
+}
+
+/* Every topic that we would copy is there under our name, and none that we would not. */
+static void compare_clusters(const char *source, const char *target, int copies)
+{
+    struct flow_config c = { .replication_policy_separator = STR("."),
+                             .replication_policy_internal_separator = true,
+                             .source_alias = str_c(source),
+                             .target_alias = str_c(target),
+                             .heartbeats_replication_enabled = true };
+    json_t *from = load(source), *to = load(target), *topic;
+    struct filter *topics = filter_of(".*", "mm2.*\\.internal, .*\\.replica, __.*");
+    struct filter *exclude = filter_of(EXCLUDE, "");
+    struct policy *p = policy_new(&c);
+    struct arena a;
+    const char *name;
+
+    arena_init(&a, 64 * KiB);
+    json_object_foreach(from, name, topic)
+    {
+        json_t *copy = json_object_get(to, policy_remote(p, str_c(name), &a).p);
+        bool mirrored = policy_verdict_is_yes(policy_mirrors(p, topics, str_c(name)));
+
+        if (mirrored != (copy != NULL))
+            print_error("%s: %d\n", name, mirrored);
+        CHECK_EQ(mirrored, copy != NULL);
+        copies -= mirrored;
+        if (mirrored)
+            compare_copy(topic, copy, exclude);
+    }
+    CHECK_EQ(copies, 0);
+    arena_fini(&a);
+    policy_free(&p);
+    filter_free(&topics);
+    filter_free(&exclude);
+    json_decref(from);
+    json_decref(to);
+}
+
+TEST(as_mirror_maker)
+{
+    compare_clusters("A", "B", 13);
+    compare_clusters("B", "A", 2);
+}
+
+TESTS(RUN(plan), RUN(creation_configs), RUN(unknown_configs), RUN(warnings), RUN(as_mirror_maker))
