@@ -212,7 +212,7 @@ static void take_part(struct fetch_link *k, struct fetch_part *p,
 /* Keeps answers near the usual size: less of a broker with little to give, more of one that is far. */
 static void adapt(struct fetch_link *k)
 {
-    size_t most = MIN((size_t)MAX(k->f->config->fetch_max_bytes, 1), pool_max(k->f->pool) / 4);
+    size_t most = fetch_bytes_most(k->f);
     size_t got = k->call.bytes.n;
     int64_t us = loop_now_us(k->f->loop) - k->call.sent_us;
 

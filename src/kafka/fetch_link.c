@@ -270,7 +270,7 @@ struct fetch_link *fetch_link_get(struct fetcher *f, int32_t broker)
     k = mem_new(sizeof(*k));
     k->f = f;
     k->broker = broker;
-    k->ask_bytes = MIN(FETCH_BYTES_USUAL, (size_t)MAX(f->config->fetch_max_bytes, 1));
+    k->ask_bytes = MIN(FETCH_BYTES_USUAL, fetch_bytes_most(f));
     list_init(&k->wanted);
     list_init(&k->asked);
     list_init(&k->leaving);

@@ -90,6 +90,12 @@ struct fetcher {
     struct fetcher_counts counts;
 };
 
+/* The most that one answer may be asked to bring. */
+static inline size_t fetch_bytes_most(const struct fetcher *f)
+{
+    return MAX(MIN((size_t)MAX(f->config->fetch_max_bytes, 0), pool_max(f->pool) / 4), 1);
+}
+
 /* fetch_link.c */
 struct fetch_link *fetch_link_get(struct fetcher *f, int32_t broker);
 void fetch_link_free(struct fetch_link *k);

@@ -13,6 +13,7 @@
 
 #include "kafka/topic_writer_int.h"
 
+#include "base/murmur2.h"
 #include "base/must.h"
 
 #include <string.h>
@@ -78,30 +79,6 @@ static struct pending *pending_new(int32_t partition, struct str key)
     return r;
 }
 
-/* The hash of Java's default partitioner (public domain MurmurHash2, seed 0x9747b28c). */
-static uint32_t murmur2(struct str s)
-{
-    const uint32_t m = 0x5bd1e995;
-    const unsigned char *p = (const unsigned char *)s.p;
-    uint32_t h = 0x9747b28cU ^ (uint32_t)s.n;
-    size_t n = s.n;
-
-    for (; n >= 4; n -= 4, p += 4) {
-        uint32_t k = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-
-        k *= m;
-        k ^= k >> 24;
-        h = h * m ^ k * m;
-    }
-    for (size_t i = n; i-- > 0;)
-        h ^= (uint32_t)p[i] << (8 * i);
-    if (n)
-        h *= m;
-    h ^= h >> 13;
-    h *= m;
-    return h ^ h >> 15;
-}
-
 /* To the partitions, in order, once it is known how many there are. */
 static void place(struct topic_writer *w)
 {
@@ -113,9 +90,8 @@ static void place(struct topic_writer *w)
     LIST_EACH_SAFE(n, after, &w->unplaced)
     {
         struct pending *r = container_of(n, struct pending, node);
-        int32_t to = r->partition >= 0
-                         ? r->partition
-                         : (int32_t)(murmur2(topic_writer_key(r)) & INT32_MAX) % count;
+        struct str key = topic_writer_key(r);
+        int32_t to = r->partition >= 0 ? r->partition : murmur2_partition(key, count);
 
         list_remove(n);
         list_add_tail(&topic_writer_part_get(w, to)->queue, n);

@@ -14,7 +14,6 @@
  */
 #include "mirror/formats.h"
 
-#include "base/must.h"
 #include "wire/prim.h"
 
 #include <inttypes.h>
@@ -239,36 +238,4 @@ enum err formats_parse_position_value(struct str value, int64_t *offset)
     }
     json_decref(root);
     return e;
-}
-
-static uint32_t load_le(const unsigned char *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-int32_t formats_murmur2(struct str bytes)
-{
-    const uint32_t m = 0x5bd1e995;
-    const unsigned char *p = (const unsigned char *)bytes.p;
-    uint32_t h = 0x9747b28c ^ (uint32_t)bytes.n;
-    size_t n = bytes.n;
-
-    for (; n >= 4; p += 4, n -= 4) {
-        uint32_t k = load_le(p) * m;
-
-        h = h * m ^ (k ^ k >> 24) * m;
-    }
-    if (n > 0) {
-        for (size_t i = 0; i < n; i++)
-            h ^= (uint32_t)p[i] << (8 * i);
-        h *= m;
-    }
-    h = (h ^ h >> 13) * m;
-    return (int32_t)(h ^ h >> 15);
-}
-
-int32_t formats_partition(struct str key, int32_t partitions)
-{
-    must(partitions > 0);
-    return (int32_t)((uint32_t)formats_murmur2(key) & INT32_MAX) % partitions;
 }

@@ -73,9 +73,4 @@ enum err formats_parse_position_key(struct str key, struct arena *a,
 /* E_NOT_FOUND: null, the position was removed. E_INVALID: not {"offset":integer}. */
 enum err formats_parse_position_value(struct str value, int64_t *offset) WARN_UNUSED;
 
-/* Kafka's hash of record keys (signed, as in Java). */
-int32_t formats_murmur2(struct str bytes);
-/* Where Kafka's default partitioner puts a record with this key; partitions > 0. */
-int32_t formats_partition(struct str key, int32_t partitions);
-
 #endif

@@ -3,6 +3,7 @@
  *
  * One byte: how many of the following bytes are the key; the rest is the value.
  */
+#include "base/murmur2.h"
 #include "mirror/formats.h"
 
 #include "base/must.h"
@@ -72,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&v, MiB);
     check_binary(key, value, &k, &v);
     check_json(key, value, &k, &v);
-    must(formats_partition(key, 25) >= 0 && formats_partition(key, 25) < 25);
+    must(murmur2_partition(key, 25) >= 0 && murmur2_partition(key, 25) < 25);
     buf_fini(&k);
     buf_fini(&v);
     return 0;

@@ -338,11 +338,9 @@ TEST(errors)
     static const struct {
         int32_t kerr;
         int times;
-    } told[] = { { KERR_OFFSET_NOT_AVAILABLE, 3 },
-                 { KERR_TOPIC_AUTHORIZATION_FAILED, 1 },
-                 { KERR_UNKNOWN_TOPIC_OR_PARTITION, 1 },
-                 { KERR_UNKNOWN_TOPIC_ID, 1 },
-                 { KERR_OFFSET_OUT_OF_RANGE, 1 } };
+    } told[] = { { KERR_OFFSET_NOT_AVAILABLE, 3 },       { KERR_TOPIC_AUTHORIZATION_FAILED, 1 },
+                 { KERR_UNKNOWN_TOPIC_OR_PARTITION, 1 }, { KERR_UNKNOWN_TOPIC_ID, 1 },
+                 { KERR_OFFSET_OUT_OF_RANGE, 1 },        { KERR_CORRUPT_MESSAGE, 1 } };
     struct rig t;
 
     set_up(&t, true);

@@ -3,6 +3,8 @@
  */
 #include "mirror/formats.h"
 
+#include "base/murmur2.h"
+
 #include "unit/test.h"
 
 #include <jansson.h>
@@ -119,7 +121,7 @@ static void check_position(const struct golden *g)
     int64_t offset;
     enum err e;
 
-    CHECK_EQ(formats_partition(g->key, 25), g->partition);
+    CHECK_EQ(murmur2_partition(g->key, 25), g->partition);
     arena_init(&a, 4 * KiB);
     e = formats_parse_position_key(g->key, &a, &k);
     CHECK_EQ(e, str_starts(g->key, STR("[\"" FORMATS_CONNECTOR "\"")) ? E_OK : E_INVALID);
@@ -326,31 +328,5 @@ TEST(position_value)
     buf_fini(&value_out);
 }
 
-/* Values of Kafka's own test, and appendix D.2. */
-TEST(murmur2)
-{
-    static const struct {
-        const char *text;
-        int32_t want;
-    } cases[] = {
-        { "21", -973932308 },
-        { "foobar", -790332482 },
-        { "abc", 479470107 },
-        { "a-little-bit-long-string", -985981536 },
-        { "[\"MirrorSourceConnector\",{\"cluster\":\"A\",\"partition\":1,\"topic\":\"test-topic-"
-          "1\"}]",
-          -300507605 },
-        { "[\"MirrorHeartbeatConnector\",{\"sourceClusterAlias\":\"A\",\"targetClusterAlias\":"
-          "\"B\"}]",
-          1162868500 },
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++)
-        CHECK_EQ(formats_murmur2(str_c(cases[i].text)), cases[i].want);
-    CHECK_EQ(formats_partition(str_c(cases[4].text), 25), 18);
-    CHECK_EQ(formats_partition(str_c(cases[5].text), 25), 0);
-    CHECK_EQ(formats_partition(STR(""), 1), 0);
-}
-
 TESTS(RUN(golden), RUN(encoded_bytes), RUN(decode_bounds), RUN(position_key_escapes),
-      RUN(position_key_tolerance), RUN(position_value), RUN(murmur2))
+      RUN(position_key_tolerance), RUN(position_value))
