@@ -1,5 +1,6 @@
 """The main thing: live records cross between two clusters, and the program says so by HTTP and on the command line."""
 import json
+import re
 import time
 
 import pytest
@@ -24,6 +25,7 @@ def test_live_data_crosses(flow):
         assert result.equal and result.records == sum(counts.values()), str(result)
         check_status(h, flow)
         check_command_line(h, flow)
+        check_metrics(h)
         assert h.stop() == 0
 
 
@@ -45,7 +47,16 @@ def check_status(h, flow):
     assert all(c["cluster_id"] and c["brokers"] for c in status["clusters"])
     assert status["faults"] == [] and status["losses"] == []
     assert h.get("/healthz")[0] == 200 and h.get("/nothing")[0] == 404
-    assert len(h.metrics()) > 5
+
+
+def check_metrics(h):
+    """Prometheus text in which every sample has a help line and a type."""
+    text = h.get("/metrics")[1]
+    families = set(re.findall(r"^# TYPE (heliostat_\w+) ", text, re.M))
+    assert families == set(re.findall(r"^# HELP (heliostat_\w+) ", text, re.M)) and "heliostat_ready" in families
+    for name in h.metrics():
+        base = name.partition("{")[0]
+        assert base in families or re.sub("_(total|count|sum|bucket)$", "", base) in families, name
 
 
 def check_command_line(h, flow):
@@ -67,7 +78,7 @@ def test_status_without_a_daemon_is_exit_code_3():
 def test_usage_errors_are_exit_code_2(tmp_path):
     for args in (("nonsense",), ("run",), ("check", str(tmp_path / "absent.properties")), ("run", "--nonsense", "x")):
         code, _, error = heliostat.command(*args)
-        assert code == 2 and error.startswith("heliostat:"), (args, code, error)
+        assert code == 2 and (error.startswith("heliostat:") or "absent.properties:" in error), (args, code, error)
 
 
 def test_a_restart_continues_where_it_was(flow):

@@ -168,7 +168,7 @@ class Heliostat:
 
         def done(h):
             have = {(p["topic"], p["partition"]): p["next_offset"] for p in h.partitions()}
-            return all(have.get(k, -1) >= v for k, v in want.items())
+            return all((have.get(k) or 0) >= v for k, v in want.items())  # null: not known yet
 
         self.wait(done, limit, "%d partitions of %s to be copied" % (len(want), ", ".join(topics)[:200]))
 
@@ -179,7 +179,7 @@ class Heliostat:
             flows = h.status()["flows"]
             parts = [p for f in flows for p in f["partitions"]]
             moved = sum(p["records"] for p in parts)
-            return flows and not any(p["lag_records"] for p in parts) and (moved > 0 if total is None else moved >= total)
+            return flows and all(p["lag_records"] == 0 for p in parts) and (moved > 0 if total is None else moved >= total)
 
         self.wait(done, limit, "lag 0")
 
