@@ -43,7 +43,8 @@ def findings_of(path, rules):
             yield f"{where}: {layer} has no line in tools/layers.txt"
         elif to != layer and to not in rules[layer] and target not in rules[layer]:
             yield f"{where}: {layer} may not include {target}"
-        if own and seen == 1 and target != own and (SRC / own).exists():
+        mine = own and target in (own, own[:-2] + "_int.h", own[:-2] + "_internal.h")
+        if own and seen == 1 and not mine and (SRC / own).exists():
             yield f"{where}: {own} has to be the first include of its own file"
 
 
