@@ -14,7 +14,7 @@ struct flow_port {
     const struct flow_config *config;
     struct flow_port_ops ops;
     struct flow *flow; /* the worker's */
-    bool open, asking;
+    bool open, asking, closing;
 };
 
 struct port_msg {
@@ -150,7 +150,7 @@ static void back_closed(struct msg *msg, struct loop *l)
 
     (void)l;
     msg_free(m);
-    p->open = false;
+    p->open = p->closing = false;
     p->ops.on_closed(p->ops.arg, p);
 }
 
@@ -208,7 +208,7 @@ void flow_port_release(struct flow_port *p, struct str topic, int32_t partition)
 
 void flow_port_ask_report(struct flow_port *p)
 {
-    if (!p->open || p->asking)
+    if (!p->open || p->asking || p->closing)
         return;
     p->asking = true;
     post(msg_new(p, run_report));
@@ -224,5 +224,6 @@ void flow_port_drain(struct flow_port *p, int64_t limit_ms)
 
 void flow_port_close(struct flow_port *p)
 {
+    p->closing = true; /* a report asked for from here on would find no flow */
     post(msg_new(p, run_close));
 }

@@ -208,6 +208,9 @@ void faults_stop(struct scenario *s)
         c->corrupt_payload = c->corrupt_any = 0;
         for (int i = 0; i < c->brokers_n; i++)
             make_well(&c->brokers[i]);
+        for (int i = 0; i < c->topics_n; i++)
+            for (int j = 0; j < c->topics[i]->parts_n; j++)
+                c->topics[i]->parts[j].not_enough_until_us = 0;
     }
     sim_say("all is well from here on");
 }

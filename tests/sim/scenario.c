@@ -12,6 +12,7 @@
 
 #define LOOK_US      (500 * SIM_MS)
 #define HEAL_US      (240 * SIM_S) /* back-offs of 10 s and requests of 30 s may stand one behind the other */
+#define CALM_US      (12 * SIM_S) /* the longest back-off */
 #define STOP_US      (6 * SIM_S)
 #define AGAIN_US     (8 * SIM_S)
 #define REQUESTS_MAX 3000 /* of the mirror to one cluster in LOOK_US */
@@ -109,9 +110,11 @@ static void heal(struct scenario *s)
 /* SIGTERM with both clusters there stores everything; a new start copies nothing twice. */
 static void stop_and_start(struct scenario *s)
 {
-    int64_t end = sim_now_us() + STOP_US;
+    int64_t end;
     bool stored;
 
+    watch_until(s, CALM_US);
+    end = sim_now_us() + STOP_US;
     mirror_stop(s->mirror);
     while (!mirror_is_stopped(s->mirror, &stored)) {
         if (sim_now_us() > end)
