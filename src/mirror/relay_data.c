@@ -97,18 +97,24 @@ static void relay_batch(struct relay *r, const struct walk_step *s, struct block
     send(r, o, &s->batch, s->batch.count);
 }
 
+/* The pair moves over records that are in the target already: all three of its counts, or it would be false. */
+static void skipped(struct relay *r, int64_t records, int64_t next, int32_t leader_epoch)
+{
+    r->skip -= records;
+    r->counts.skipped_records += (uint64_t)records;
+    r->pair.sequence = (r->pair.sequence + records) % SEQUENCE_MOD;
+    r->pair.target += records;
+    r->pair.source = next;
+    r->pair.leader_epoch = leader_epoch;
+    relay_mark_dirty(r);
+}
+
 /* Records of the batch that are in the target already, after a restart; the rest begins at *start. */
 static bool skip_batch(struct relay *r, const struct batch *b)
 {
     if (r->skip < b->count)
         return false;
-    r->skip -= b->count;
-    r->counts.skipped_records += (uint64_t)b->count;
-    r->pair.sequence = (r->pair.sequence + b->count) % SEQUENCE_MOD;
-    r->pair.target += b->count;
-    r->pair.source = batch_last_offset(b) + 1;
-    r->pair.leader_epoch = b->leader_epoch;
-    relay_mark_dirty(r);
+    skipped(r, b->count, batch_last_offset(b) + 1, b->leader_epoch);
     return true;
 }
 
@@ -116,6 +122,7 @@ static bool skip_batch(struct relay *r, const struct batch *b)
 struct decode_out {
     struct relay *relay;
     const struct batch *batch;
+    int64_t first; /* source offset of the first record made; -1: none */
 };
 
 static void on_decoded(void *arg, const struct record_path_batch *made)
@@ -128,13 +135,15 @@ static void on_decoded(void *arg, const struct record_path_batch *made)
     o->owned = str_of(mem_copy_str(made->payload.p, made->payload.n), made->payload.n);
     o->source_base = made->source_first;
     o->source_last = made->source_last;
+    if (d->first < 0)
+        d->first = made->source_first;
     send(r, o, d->batch, made->count);
 }
 
 /* R2: the record path. `r->skip` records of it are in the target already. False: the partition stopped. */
 static bool decode_batch(struct relay *r, const struct walk_step *s, int64_t start)
 {
-    struct decode_out d = { .relay = r, .batch = &s->batch };
+    struct decode_out d = { .relay = r, .batch = &s->batch, .first = -1 };
     struct batch_stamp stamp = stamp_of(r);
     struct record_path_options options = {
         .start = start,
@@ -151,10 +160,9 @@ static bool decode_batch(struct relay *r, const struct walk_step *s, int64_t sta
         r->flow->record_path = record_path_new();
     e = record_path_run(r->flow->record_path, s->p, s->batch.size, &options, &result);
     if (e == E_OK) {
-        r->skip -= result.skipped;
-        r->counts.skipped_records += (uint64_t)result.skipped;
-        r->pair.sequence = (r->pair.sequence + result.skipped) % SEQUENCE_MOD;
-        r->pair.target += result.skipped;
+        if (result.skipped)
+            skipped(r, result.skipped, result.made ? d.first : batch_last_offset(&s->batch) + 1,
+                    s->batch.leader_epoch);
         return true;
     }
     relay_halt(r, err_name(e), "the batch at source offset %" PRId64 " cannot be read: %s",
