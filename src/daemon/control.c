@@ -206,8 +206,7 @@ int control_run(const struct config *config)
     name_instance(&c);
     log_event(EV_START, kv_c("version", version_number()), kv_c("commit", version_commit()),
               kv_str("file", config->file), kv_c("instance", c.instance));
-    cell_init(&c.view);
-    publish(&c);
+    cell_init(&c.view); /* empty until the flows are there: nobody is told "ready" before */
     if (!start_server(&c))
         return 2;
     loop_on_signal(c.loop, SIGTERM, on_stop, &c);
@@ -215,6 +214,7 @@ int control_run(const struct config *config)
     loop_on_signal(c.loop, SIGHUP, on_hangup, &c);
     start_workers(&c);
     start_directors(&c);
+    publish(&c);
     timer_init(&c.tick, on_tick);
     timer_set_ms(c.loop, &c.tick, 200);
     loop_run(c.loop);
