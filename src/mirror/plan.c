@@ -107,10 +107,7 @@ static void take_configs(struct plan *p, struct plan_create *c,
         all[i] = (struct topic_config){ arena_str(p->arena, e->name), arena_str(p->arena, e->value),
                                         e->config_source, e->read_only, e->is_sensitive };
     }
-    if (config->sync_topic_configs_enabled)
-        n = topics_creation_configs(all, n, exclude, config->defaults_from_source, chosen);
-    else
-        n = 0;
+    n = topics_creation_configs(all, n, exclude, config->defaults_from_source, chosen);
     c->configs = arena_array(p->arena, n, sizeof(*c->configs));
     for (size_t i = 0; i < n; i++)
         c->configs[i] = *chosen[i];
