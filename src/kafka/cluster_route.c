@@ -168,6 +168,10 @@ static void walk_one(struct cluster *cl, struct route_wait *w)
             cluster_refresh(cl);
         return;
     }
+    if (!cluster_find_broker(cl, id) && !find_link(cl, id)) {
+        cluster_refresh(cl); /* a link to nowhere would fail at once, wake the line and be made again */
+        return;
+    }
     k = get_link(cl, id);
     link_want(k, true);
     conn = link_conn(k);
