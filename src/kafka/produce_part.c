@@ -95,6 +95,8 @@ void produce_part_place(struct producer *p, struct produce_part *part)
     note_connection(part);
     if (part->in_flight_n >= window(part, next))
         return;
+    if (next->done)
+        return; /* written already: it is told, and the next one placed, when those in front are */
     if (part->not_before_ms <= loop_now_ms(p->loop)) {
         list_add_tail(&k->ready, &part->node);
     } else {
@@ -108,7 +110,7 @@ struct outgoing *produce_part_take(struct produce_part *part)
 {
     struct outgoing *o = head(&part->queue);
 
-    must(o && !part->failing && !part->stopped);
+    must(o && !o->done && !part->failing && !part->stopped);
     note_connection(part);
     list_remove(&o->node);
     list_remove(&part->node);
