@@ -1,4 +1,4 @@
-/* gendocs.c -- writes docs/generated/{options,events,errors,metrics}.md from the tables.
+/* gendocs.c -- writes docs/generated/{options,events,errors,metrics,http,cli}.md from the tables.
  * SPDX-License-Identifier: Apache-2.0
  *
  *     gendocs FOLDER
@@ -7,6 +7,7 @@
  */
 #include "base/metric.h"
 #include "daemon/config.h"
+#include "serve/routes.h"
 #include "wire/kerr.h"
 
 #include <stdio.h>
@@ -77,6 +78,38 @@ static void metrics_page(struct buf *out)
     metric_page(out);
 }
 
+static void http_page(struct buf *out)
+{
+    size_t n;
+    const struct route_row *rows = routes_all(&n);
+
+    buf_put_str(out, STR("# HTTP\n\nMade by `gendocs` from `src/serve/routes.def`; do not edit. Where it listens: "
+                         "`heliostat.http.listen`.\nOther methods are answered with 405, other paths with 404, both "
+                         "in JSON: `{\"error\",\"status\"}`.\n\n| method | path | answer |\n|---|---|---|\n"));
+    for (size_t i = 0; i < n; i++) {
+        buf_fmt(out, "| %s | `%s` | ", rows[i].method, rows[i].path);
+        put_cell(out, rows[i].doc);
+        buf_put_str(out, STR("\n"));
+    }
+}
+
+static void cli_page(struct buf *out)
+{
+    buf_put_str(out, STR("# Command line\n\nMade by `gendocs` from `src/cli/commands.def`; do not edit. Each verb has "
+                         "`--help`.\n\n| verb | arguments | does |\n|---|---|---|\n"));
+#define COMMAND(name, arguments, handler, doc)                                                     \
+    buf_put_str(out, STR("| `" name "` | `" arguments "` | "));                                    \
+    put_cell(out, doc);                                                                            \
+    buf_put_str(out, STR("\n"));
+#include "cli/commands.def"
+#undef COMMAND
+    buf_put_str(out, STR("\n| exit code | meaning |\n|---|---|\n"
+                         "| 0 | done; for `run`: stopped by a signal and drained |\n"
+                         "| 1 | it ran and failed, or found faults |\n"
+                         "| 2 | wrong usage or configuration; nothing was touched |\n"
+                         "| 3 | a needed cluster or daemon could not be reached in time |\n"));
+}
+
 static int write_page(const char *folder, const char *name, void (*fill)(struct buf *out))
 {
     char path[4096];
@@ -105,5 +138,6 @@ int main(int argc, char **argv)
     return write_page(argv[1], "options.md", options_page) |
            write_page(argv[1], "events.md", events_page) |
            write_page(argv[1], "errors.md", errors_page) |
-           write_page(argv[1], "metrics.md", metrics_page);
+           write_page(argv[1], "metrics.md", metrics_page) |
+           write_page(argv[1], "http.md", http_page) | write_page(argv[1], "cli.md", cli_page);
 }

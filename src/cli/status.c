@@ -263,14 +263,17 @@ static void print_partitions(const json_t *s, bool all, struct buf *out)
     mem_free(rows);
 }
 
-static void print_faults(const json_t *s, struct buf *out)
+static void print_faults(const json_t *s, bool all, struct buf *out)
 {
+    const json_t *faults = json_object_get(s, "faults");
     struct table t;
     size_t i;
     json_t *f;
 
     table_init(&t, "FAULT|FLOW|TOPIC|+PARTITION|SINCE|+COUNT|TEXT");
-    json_array_foreach(json_object_get(s, "faults"), i, f) {
+    json_array_foreach(faults, i, f) {
+        if (!all && i == ROWS_SHOWN)
+            break;
         table_put(&t, "%s", text_of(f, "code"));
         table_put(&t, "%s", text_of(f, "flow"));
         table_put(&t, "%s", text_of(f, "topic"));
@@ -283,6 +286,8 @@ static void print_faults(const json_t *s, struct buf *out)
         buf_put_char(out, '\n');
         table_print(&t, out);
     }
+    if (!all && json_array_size(faults) > ROWS_SHOWN)
+        buf_fmt(out, "... and %zu more faults (--all)\n", json_array_size(faults) - ROWS_SHOWN);
     table_fini(&t);
 }
 
@@ -340,7 +345,7 @@ static void print_all(const json_t *s, const json_t *before, bool all)
     print_flows(s, before, &out);
     print_clusters(s, &out);
     print_partitions(s, all, &out);
-    print_faults(s, &out);
+    print_faults(s, all, &out);
     print_losses(s, &out);
     fwrite(out.p, 1, out.n, stdout);
     buf_fini(&out);

@@ -29,7 +29,7 @@ static const char *const page[] = {
     "<script>\n"
     "'use strict';\n"
     "let before = null;\n"
-    "const num = x => x === null || x === undefined ? '-' : x.toLocaleString('en');\n"
+    "const num = x => x === null || x === undefined || x < 0 ? '-' : x.toLocaleString('en');\n"
     "function table(id, heads, rows) {\n"
     "  const t = document.getElementById(id);\n"
     "  t.replaceChildren();\n"
@@ -57,7 +57,7 @@ static const char *const page[] = {
     "    s.flows.map(f => [f.name, f.state, f.delivery, f.topics, f.partitions_count, f.lag_records, f.records,\n"
     "      rate(f, s), f.faults]));\n"
     "  table('faults', ['flow', 'topic', 'partition', 'code', 'text', 'since', 'count'], s.faults.slice(0, 100).map(\n"
-    "    f => [f.flow || '', f.topic || '', f.partition === null ? '' : f.partition, f.code, f.text,\n"
+    "    f => [f.flow || '', f.topic || '', f.partition < 0 ? '' : f.partition, f.code, f.text,\n"
     "      new Date(f.since_ms).toISOString(), f.count]));\n",
     "  const parts = s.flows.flatMap(f => f.partitions.map(p => [f.name, p]));\n"
     "  parts.sort((a, b) => (b[1].fault ? 1 : 0) - (a[1].fault ? 1 : 0) || b[1].lag_records - a[1].lag_records);\n"

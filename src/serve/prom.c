@@ -74,6 +74,12 @@ static void put_known(struct buf *out, enum metric m, const struct str *labels, 
         metric_put_int(out, m, labels, value);
 }
 
+static void put_time(struct buf *out, enum metric m, const struct str *labels, int64_t wall_ms)
+{
+    if (wall_ms > 0) /* 0: never */
+        metric_put_double(out, m, labels, (double)wall_ms / 1e3);
+}
+
 static void put_fault(struct buf *out, enum metric m, struct str *labels, int code_at, const struct fault *f)
 {
     if (!fault_is_set(f))
@@ -171,9 +177,9 @@ static void put_flow(enum metric m, const struct view_flow *f, struct buf *out)
     if (m == METRIC_FLOW_FAULT)
         put_fault(out, m, labels, 2, &f->fault);
     else if (m == METRIC_FLOW_REFRESHED)
-        metric_put_double(out, m, labels, (double)f->last_refresh_ms / 1e3);
+        put_time(out, m, labels, f->last_refresh_ms);
     else if (m == METRIC_FLOW_STORED)
-        metric_put_double(out, m, labels, (double)f->positions_stored_ms / 1e3);
+        put_time(out, m, labels, f->positions_stored_ms);
     else
         put_known(out, m, labels, flow_number(m, f));
 }

@@ -8,6 +8,8 @@
  * Made and stopped by the control thread; all between runs on the server's own. The two share the cell, and an eventfd
  * that ends the thread.
  */
+#include "serve/server.h"
+
 #include "serve/server_int.h"
 
 #include "base/alloc.h"

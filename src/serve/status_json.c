@@ -11,6 +11,8 @@
 
 #include "base/json.h"
 
+#include <stdio.h>
+
 enum step { HEAD, FLOW, ROWS, FLOW_END, CLUSTERS, FAULTS, LOSSES, END };
 
 static bool is_wanted(const struct answer *a, struct str flow)
@@ -155,22 +157,19 @@ static void put_flow_end(struct answer *a, struct json *j)
 
 static void put_broker(struct json *j, const struct view_broker *b)
 {
+    char ms[40];
+
     json_open(j, '{');
     json_put_int(j, "id", b->id);
     json_put_str(j, "host", b->host);
     json_put_int(j, "port", b->port);
     json_put_c(j, "state", b->state);
     json_key(j, "rtt_ms");
-    if (b->rtt_us < 0) {
-        json_null(j);
-    } else {
-        struct buf ms;
-
-        buf_init(&ms, 64);
-        buf_fmt(&ms, "%lld.%03lld", (long long)(b->rtt_us / 1000), (long long)(b->rtt_us % 1000));
-        json_raw(j, buf_str(&ms));
-        buf_fini(&ms);
-    }
+    if (b->rtt_us < 0)
+        snprintf(ms, sizeof(ms), "-1");
+    else
+        snprintf(ms, sizeof(ms), "%lld.%03lld", (long long)(b->rtt_us / 1000), (long long)(b->rtt_us % 1000));
+    json_raw(j, str_c(ms));
     json_close(j, '}');
 }
 
@@ -204,11 +203,6 @@ static void put_clusters(struct answer *a, struct json *j)
     a->step = FAULTS;
 }
 
-static void put_partition_number(struct json *j, int32_t partition)
-{
-    json_put_int(j, "partition", partition);
-}
-
 static void put_faults(struct answer *a, struct json *j)
 {
     const struct view_fault *f;
@@ -227,7 +221,7 @@ static void put_faults(struct answer *a, struct json *j)
     json_open(j, '{');
     json_put_str(j, "flow", f->flow);
     json_put_str(j, "topic", f->topic);
-    put_partition_number(j, f->partition);
+    json_put_int(j, "partition", f->partition);
     put_fault_members(j, &f->fault);
     json_close(j, '}');
 }
@@ -247,7 +241,7 @@ static void put_losses(struct answer *a, struct json *j)
     json_open(j, '{');
     json_put_str(j, "flow", l->flow);
     json_put_str(j, "topic", l->topic);
-    put_partition_number(j, l->partition);
+    json_put_int(j, "partition", l->partition);
     json_put_int(j, "from_offset", l->from_offset);
     json_put_int(j, "to_offset", l->to_offset);
     json_put_str(j, "cause", l->cause);
