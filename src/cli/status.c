@@ -383,7 +383,8 @@ static int show_json(const struct status_args *args)
     int code = fetch(args, "/v1/status", &a);
 
     if (code == 0) {
-        fwrite(a.body.p, 1, a.body.n, stdout);
+        if (a.body.n)
+            fwrite(a.body.p, 1, a.body.n, stdout);
         s = json_loadb(a.body.p ? a.body.p : "", a.body.n, 0, &error);
         code = !s ? 3 : has_faults(s) ? 1 : 0;
         json_decref(s);

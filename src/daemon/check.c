@@ -162,7 +162,8 @@ static int check(const struct config *config, const struct file_args *args)
         check_put_json(&c, &out);
     else if (c.code != 2)
         check_put_text(&c, &out);
-    fwrite(out.p, 1, out.n, stdout);
+    if (out.n)
+        fwrite(out.p, 1, out.n, stdout);
     buf_fini(&out);
     if (c.flows_n && !args->offline)
         check_look_end(&c);

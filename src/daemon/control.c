@@ -207,8 +207,10 @@ int control_run(const struct config *config)
     log_event(EV_START, kv_c("version", version_number()), kv_c("commit", version_commit()),
               kv_str("file", config->file), kv_c("instance", c.instance));
     cell_init(&c.view); /* empty until the flows are there: nobody is told "ready" before */
-    if (!start_server(&c))
+    if (!start_server(&c)) {
+        take_apart(&c);
         return 2;
+    }
     loop_on_signal(c.loop, SIGTERM, on_stop, &c);
     loop_on_signal(c.loop, SIGINT, on_stop, &c);
     loop_on_signal(c.loop, SIGHUP, on_hangup, &c);
