@@ -93,7 +93,10 @@ static void take_offsets(struct ask_batch *b)
                 continue;
             q->kerr = p->error_code;
             q->offset = p->offset;
-            answer(q, E_OK, "");
+            if (!q->kerr && q->offset < 0 && q->timestamp < 0)
+                answer(q, E_MALFORMED, "the broker tells an end of the log below zero");
+            else
+                answer(q, E_OK, "");
         }
     }
 }

@@ -199,6 +199,10 @@ static void take_part(struct fetch_link *k, struct fetch_part *p,
     }
     if (f.diverging) {
         rest(k, p);
+        if (f.diverging_epoch < 0 || f.diverging_end < 0) { /* no broker says so: bytes went wrong */
+            fetch_tell_error(k->f, p, KERR_CORRUPT_MESSAGE);
+            return;
+        }
     } else if (a->records.body.n && has_batch(k, p, a->records.body)) {
         f.records.b = k->call.bytes.b;
         f.records.p = a->records.body.p;
