@@ -118,7 +118,7 @@ def rows(status):
             topics.setdefault((p["topic"], p["target_topic"]), []).append(p)
     for (source, target), parts in sorted(topics.items()):
         yield ("%s -> %s" % (source, target), len(parts), sum(p["records"] for p in parts), sum(p["bytes"] for p in parts),
-               sum(p["lag_records"] or 0 for p in parts), max((p["lag_ms"] or 0) for p in parts) / 1000,
+               sum(max(p["lag_records"], 0) for p in parts), max(max(p["lag_ms"], 0) for p in parts) / 1000,
                ", ".join(sorted({p["state"] for p in parts})))
 
 
