@@ -191,6 +191,8 @@ void log_truncate(struct sim_part *p, int64_t offset);
 /* What a broker knows of producers after its restart: one batch each (rules 2.5). */
 void log_forget(struct sim_part *p, int remembered);
 struct sim_pid *log_pid(struct sim_part *p, int64_t id, bool make);
+/* Producers whose last batch is a day old or older are forgotten (rules 2.6). */
+void log_expire(struct sim_part *p);
 void log_replicated(struct sim_part *p); /* the high watermark is at the end now */
 
 #endif

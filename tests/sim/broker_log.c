@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define EXPIRATION_MS (86400 * INT64_C(1000))
+
 static void on_replicated(struct sim_event *e)
 {
     struct sim_part *p = container_of(e, struct sim_part, replicate);
@@ -184,4 +186,19 @@ void log_forget(struct sim_part *p, int remembered)
         memmove(pid->seen, pid->seen + drop, (size_t)(pid->seen_n - drop) * sizeof(pid->seen[0]));
         pid->seen_n -= drop;
     }
+}
+
+void log_expire(struct sim_part *p)
+{
+    int kept = 0;
+
+    for (int i = 0; i < p->pids_n; i++) {
+        const struct sim_pid *pid = &p->pids[i];
+
+        if (pid->txn_first >= 0 || pid->timestamp > sim_wall_ms() - EXPIRATION_MS)
+            p->pids[kept++] = *pid;
+        else
+            sim_say("%s-%d forgets producer %lld", p->topic->name, p->number, (long long)pid->id);
+    }
+    p->pids_n = kept;
 }

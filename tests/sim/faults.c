@@ -94,11 +94,35 @@ static void on_start_again(struct sim_event *e)
 
 static void kill_mirror(struct scenario *s)
 {
-    if (!s->mirror)
+    if (!s->mirror || s->stopping)
         return;
     mirror_kill(&s->mirror);
     s->kills++;
     sim_event_set(&s->start_again, sim_between(0, 3000) * SIM_MS);
+}
+
+/* A drain that is over is taken apart, one that is not is cut short. */
+static void on_end_stop(struct sim_event *e)
+{
+    struct scenario *s = e->arg;
+    bool stored;
+
+    s->stopping = false;
+    if (mirror_is_stopped(s->mirror, &stored) && stored) {
+        mirror_free(&s->mirror);
+        sim_event_set(&s->start_again, sim_between(0, 1000) * SIM_MS);
+    } else {
+        kill_mirror(s);
+    }
+}
+
+static void stop_mirror(struct scenario *s)
+{
+    if (!s->mirror || s->stopping)
+        return;
+    s->stopping = true;
+    mirror_stop(s->mirror);
+    sim_event_set(&s->end_stop, sim_between(0, 6000) * SIM_MS);
 }
 
 static void change_topics(struct scenario *s)
@@ -116,6 +140,11 @@ static void change_topics(struct scenario *s)
     }
 }
 
+static void end_starving(struct sim_part *p)
+{
+    p->not_enough_until_us = 0;
+}
+
 static void starve(struct scenario *s)
 {
     struct sim_part *p = some_part(s->target);
@@ -124,6 +153,13 @@ static void starve(struct scenario *s)
         return;
     sim_say("target: %s-%d has too few replicas in sync", p->topic->name, p->number);
     p->not_enough_until_us = sim_now_us() + sim_between(100, 5000) * SIM_MS;
+}
+
+static void each_part(struct sim_cluster *c, void (*fn)(struct sim_part *p))
+{
+    for (int i = 0; i < c->topics_n; i++)
+        for (int j = 0; j < c->topics[i]->parts_n; j++)
+            fn(&c->topics[i]->parts[j]);
 }
 
 static void happen(struct scenario *s, enum fault_kind kind)
@@ -164,6 +200,13 @@ static void happen(struct scenario *s, enum fault_kind kind)
     case FAULT_PAYLOAD:
         s->source->corrupt_payload = (int32_t)sim_between(0, 30);
         break;
+    case FAULT_OLD:
+        s->feed->old = true;
+        each_part(s->target, log_expire);
+        break;
+    case FAULT_STOP:
+        stop_mirror(s);
+        break;
     case FAULT_KINDS:
         break;
     }
@@ -185,7 +228,8 @@ void faults_start(struct scenario *s)
 {
     s->next_fault.fn = on_fault;
     s->start_again.fn = on_start_again;
-    s->start_again.arg = s;
+    s->start_again.arg = s->end_stop.arg = s;
+    s->end_stop.fn = on_end_stop;
     for (int side = 0; side < 2; side++) {
         struct sim_cluster *c = side ? s->target : s->source;
 
@@ -202,15 +246,14 @@ void faults_start(struct scenario *s)
 void faults_stop(struct scenario *s)
 {
     sim_event_cancel(&s->next_fault);
+    s->feed->old = false;
     for (int side = 0; side < 2; side++) {
         struct sim_cluster *c = side ? s->target : s->source;
 
         c->corrupt_payload = c->corrupt_any = 0;
         for (int i = 0; i < c->brokers_n; i++)
             make_well(&c->brokers[i]);
-        for (int i = 0; i < c->topics_n; i++)
-            for (int j = 0; j < c->topics[i]->parts_n; j++)
-                c->topics[i]->parts[j].not_enough_until_us = 0;
+        each_part(c, end_starving);
     }
     sim_say("all is well from here on");
 }

@@ -13,8 +13,7 @@
 #define RECORDS_MAX  30
 #define VALUE_USUAL  200
 #define VALUE_LARGE  30000
-#define TYPE_ABORT   0
-#define TYPE_COMMIT  1
+#define OLD_MS       (30 * 86400 * INT64_C(1000))
 
 static uint64_t mix(uint64_t h, struct str s)
 {
@@ -138,6 +137,8 @@ static void write_batch(struct feed *f, struct feed_topic *t, struct feed_part *
                            .producer_epoch = -1, .base_sequence = -1,
                            .count = (int32_t)sim_between(1, sim_chance(50) ? 3 : RECORDS_MAX),
                            .base_timestamp = sim_wall_ms() - sim_between(0, 5000) };
+    if (f->old && sim_chance(50))
+        m->b.base_timestamp -= OLD_MS;
     if (t->topic->log_append_time)
         m->b.attributes |= BATCH_LOG_APPEND_TIME;
     if (s->compacted && sim_chance(10))

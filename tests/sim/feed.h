@@ -54,7 +54,7 @@ struct feed {
     int32_t topics_n;
     struct sim_event next;
     int64_t pause_us; /* most time between two batches */
-    bool stopped;
+    bool stopped, old; /* old: some records are of weeks ago */
     struct compress *compress;
 };
 

@@ -21,6 +21,8 @@ enum fault_kind {
     FAULT_CLOCK,        /* the wall clock jumps */
     FAULT_TOPICS,       /* new topics, and more partitions */
     FAULT_PAYLOAD,      /* wrong bytes in fetched batches, where the checksum sees them */
+    FAULT_OLD,          /* records of weeks ago, for which the target forgets producers (rules 2.6) */
+    FAULT_STOP,         /* SIGTERM, and kill -9 before or after the end of it, and a start */
     FAULT_KINDS,
 };
 
@@ -37,14 +39,16 @@ struct scenario {
     int64_t feed_us; /* how long is written, and faults happen */
 
     /* faults.c */
-    struct sim_event next_fault, start_again;
+    struct sim_event next_fault, start_again, end_stop;
+    bool stopping;
     struct sim_event well[2][SIM_BROKERS]; /* ends what troubles a broker */
     int64_t fault_pause_us;
     uint64_t faults_done, kills;
 };
 
-/* All that the seed decides, then the run. Ends the process when something does not hold. */
-void scenario_run(uint64_t seed, unsigned faults, bool corrupt);
+/* All that the seed decides, then the run; of the faults all happen, or some that the seed picks. Ends the process
+ * when something does not hold. */
+void scenario_run(uint64_t seed, unsigned faults, bool all, bool corrupt);
 
 /* faults.c */
 void faults_start(struct scenario *s);

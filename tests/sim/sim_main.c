@@ -1,7 +1,8 @@
 /* sim_main.c -- runs seeds, each in a process of its own, and says how to repeat what failed.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   sim --seeds N [--from S] [--calm | --corrupt]     sim --seed S [--trace] [--calm | --corrupt]
+ *   sim --seeds N [--from S] [--calm | --corrupt | --only KIND,KIND...]
+ *   sim --seed S [--trace] ...
  */
 #include "base/log.h"
 #include "scenario.h"
@@ -17,8 +18,34 @@
 struct options {
     uint64_t from, count;
     bool trace, corrupt;
+    const char *only; /* kinds of faults; NULL: any, as the seed decides */
     unsigned faults;
 };
+
+static const char *const kinds[FAULT_KINDS] = {
+    "cut", "cut-all", "move-leader", "restart", "slow", "silent", "throttle", "replicas",
+    "kill", "clock", "topics", "payload", "old", "stop",
+};
+
+/* All of those that are named happen. */
+static unsigned read_kinds(const char *names)
+{
+    struct str rest = str_c(names), name;
+    unsigned bits = 0;
+
+    while (str_next(&rest, ',', &name)) {
+        int kind = 0;
+
+        while (kind < FAULT_KINDS && !str_eq(name, str_c(kinds[kind])))
+            kind++;
+        if (kind == FAULT_KINDS) {
+            fprintf(stderr, "sim: no fault is called %.*s\n", STR_ARG(name));
+            exit(2);
+        }
+        bits |= 1u << kind;
+    }
+    return bits;
+}
 
 static void no_log(const char *line, size_t n)
 {
@@ -35,7 +62,7 @@ static void run(const struct options *o, uint64_t seed)
 {
     sim_trace(o->trace);
     log_setup(LOG_TEXT, o->trace ? LOG_DEBUG : LOG_ERROR, sim_wall_ms, o->trace ? trace_log : no_log);
-    scenario_run(seed, o->faults, o->corrupt);
+    scenario_run(seed, o->faults, o->only != NULL, o->corrupt);
 }
 
 /* A world is a process, so that one that fails takes no other with it. */
@@ -58,8 +85,9 @@ static bool run_apart(const struct options *o, uint64_t seed)
         return true;
     if (WIFSIGNALED(status))
         fprintf(stderr, "seed %llu died of signal %d\n", (unsigned long long)seed, WTERMSIG(status));
-    fprintf(stderr, "repeat: sim --seed %llu --trace%s%s\n", (unsigned long long)seed,
-            o->corrupt ? " --corrupt" : "", o->faults ? "" : " --calm");
+    fprintf(stderr, "repeat: sim --seed %llu --trace%s%s%s%s\n", (unsigned long long)seed,
+            o->corrupt ? " --corrupt" : "", o->faults ? "" : " --calm", o->only ? " --only " : "",
+            o->only ? o->only : "");
     return false;
 }
 
@@ -84,8 +112,8 @@ int main(int argc, char **argv)
             o.faults = 0;
         else if (!strcmp(argv[i], "--corrupt"))
             o.corrupt = true;
-        else if (!strcmp(argv[i], "--faults"))
-            o.faults = (unsigned)number(argv[++i]);
+        else if (!strcmp(argv[i], "--only") && argv[i + 1])
+            o.faults = read_kinds(o.only = argv[++i]);
         else
             return fprintf(stderr, "sim: what is %s?\n", argv[i]), 2;
     }
