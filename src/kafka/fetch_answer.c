@@ -213,17 +213,32 @@ static void take_part(struct fetch_link *k, struct fetch_part *p,
     p->on_fetched(p, &f);
 }
 
+/* Whether the broker is far, or near, as the fastest of a run of full answers tells. A single one tells
+ * nothing: where the machine is busy, the time of most answers is the time until we get to read them. */
+static void measure(struct fetch_link *k, bool *far, bool *near)
+{
+    int64_t us = loop_now_us(k->f->loop) - k->call.sent_us;
+
+    k->fastest_us = k->full_n ? MIN(k->fastest_us, us) : us;
+    k->full_n++;
+    *far = k->full_n >= FETCH_SLOW_RUN && k->fastest_us > FETCH_SLOW_US;
+    *near = k->fastest_us < FETCH_SLOW_US / 4;
+    if (*far || *near)
+        k->full_n = 0;
+}
+
 /* Keeps answers near the usual size: less of a broker with little to give, more of one that is far. */
 static void adapt(struct fetch_link *k)
 {
-    size_t most = fetch_bytes_most(k->f);
+    size_t most = MIN((size_t)MAX(k->f->config->fetch_max_bytes, 1), pool_max(k->f->pool) / 4);
     size_t got = k->call.bytes.n;
-    int64_t us = loop_now_us(k->f->loop) - k->call.sent_us;
+    bool far, near;
 
     if (got >= k->ask_bytes / 4 * 3) {
-        if (k->ask_bytes < FETCH_BYTES_USUAL || us > FETCH_SLOW_US)
+        measure(k, &far, &near);
+        if (k->ask_bytes < FETCH_BYTES_USUAL || far)
             k->ask_bytes *= 2;
-        else if (k->ask_bytes > FETCH_BYTES_USUAL && us < FETCH_SLOW_US / 4)
+        else if (k->ask_bytes > FETCH_BYTES_USUAL && near)
             k->ask_bytes /= 2;
     } else if (got < k->ask_bytes / 4) {
         k->ask_bytes /= 2;

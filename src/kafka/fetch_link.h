@@ -26,7 +26,8 @@
 #define FETCH_BYTES_USUAL   (1 * MiB)   /* cheapest answer: still in the cache when it leaves */
 #define FETCH_BYTES_LEAST   (128 * KiB) /* asked of a broker that has little to give */
 #define FETCH_PART_LEAST    (32 * KiB)
-#define FETCH_SLOW_US       50000 /* a full answer that takes longer comes from far: ask for more */
+#define FETCH_SLOW_US       50000 /* full answers that take longer come from far: ask for more */
+#define FETCH_SLOW_RUN      8     /* so many of them in a row */
 #define FETCH_RESUME_MS     50    /* longest wait of a poll while a partition may resume */
 #define FETCH_RESUME_FOR_MS 2000  /* a partition that rests longer will not resume at once */
 #define FETCH_ERRORS_TOLD   3     /* in a row, of those that may pass by themselves */
@@ -61,6 +62,8 @@ struct fetch_link {
     struct kafka_fetch_request request;
     struct arena arena;
     size_t ask_bytes;
+    int64_t fastest_us; /* of the last full_n full answers */
+    uint32_t full_n;
     int64_t rested_ms; /* when a partition last began to rest */
     int64_t not_before_ms;
     int64_t due_ms; /* when the first of those that back off may go on */
