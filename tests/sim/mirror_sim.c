@@ -63,7 +63,7 @@ struct mirror *mirror_start(const char *text, int64_t memory_max)
     m->config = parse(text);
     m->control = loop_new("control");
     for (int32_t i = 0; i < MIRROR_WORKERS; i++) {
-        char name[16];
+        char name[24];
 
         snprintf(name, sizeof(name), "worker-%d", i);
         m->worlds[i].loop = loop_new(name);
