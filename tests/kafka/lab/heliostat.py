@@ -11,6 +11,8 @@ import time
 import urllib.error
 import urllib.request
 
+from confluent_kafka import KafkaException
+
 from . import cluster, compare, ports, procs
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
@@ -140,7 +142,7 @@ class Heliostat:
                 found = condition(self)
                 if found:
                     return found
-            except (OSError, ValueError, cluster.LabError) as e:
+            except (OSError, ValueError, cluster.LabError, KafkaException) as e:  # a topic may not be there yet
                 last = str(e)
             if time.monotonic() > end:
                 raise cluster.LabError("waited %d s for %s in vain %s\n%s\n%s" % (
