@@ -94,10 +94,12 @@ static void on_adopt(evutil_socket_t fd, short what, void *arg)
     s->fresh_n = 0;
 }
 
+/* CLOSE_ON_FREE, or evhttp closes a socket before its events are taken off epoll: by then the number may be another
+ * socket's. */
 static struct bufferevent *on_accept(struct event_base *base, void *arg)
 {
     struct server *s = arg;
-    struct bufferevent *b = bufferevent_socket_new(base, -1, 0);
+    struct bufferevent *b = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 
     if (!b || s->fresh_n == SERVER_CONNS_MAX)
         return b; /* evhttp makes one of its own, or gives up on this connection */

@@ -5,6 +5,7 @@
 #include "unit/serve/view_case.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -16,8 +17,20 @@
 struct rig {
     struct cell cell;
     struct server *server;
-    int port, freed;
+    int port, freed, open_fds;
 };
+
+static int count_fds(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    CHECK(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
 
 static void rig_start(struct rig *r, int32_t partitions)
 {
@@ -25,6 +38,7 @@ static void rig_start(struct rig *r, int32_t partitions)
 
     signal(SIGPIPE, SIG_IGN);
     r->freed = view_cases_freed;
+    r->open_fds = count_fds();
     cell_init(&r->cell);
     cell_put(&r->cell, &view_case_new(partitions)->snapshot);
     r->server = server_start(STR("127.0.0.1:0"), &r->cell, why, sizeof(why));
@@ -33,13 +47,14 @@ static void rig_start(struct rig *r, int32_t partitions)
     CHECK(r->port > 0);
 }
 
-/* Every view that was put is freed once nobody is left. */
+/* Every view that was put is freed once nobody is left, every descriptor closed. */
 static void rig_stop(struct rig *r, int views)
 {
     server_stop(&r->server);
     CHECK(!r->server);
     cell_fini(&r->cell);
     CHECK_EQ(view_cases_freed - r->freed, views);
+    CHECK_EQ(count_fds(), r->open_fds);
 }
 
 static int dial(const struct rig *r)
@@ -265,9 +280,10 @@ TEST(stops_while_answers_are_under_way)
         put(fd[i], "GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK(read(fd[i], some, sizeof(some)) > 0);
     }
-    rig_stop(&r, 1);
+    server_stop(&r.server);
     for (size_t i = 0; i < COUNT(fd); i++)
         close(fd[i]);
+    rig_stop(&r, 1);
 }
 
 /* The hundred-first waits until one of the others has gone. */
