@@ -40,7 +40,7 @@ static uint32_t window(const struct produce_part *part, const struct outgoing *n
 {
     int64_t id = producer_id_of(next);
 
-    if (part->careful || id < 0 || id != part->producer_id ||
+    if (next->careful || id < 0 || id != part->producer_id ||
         producer_epoch_of(next) != part->producer_epoch)
         return 1;
     return part->window;
@@ -120,6 +120,9 @@ struct outgoing *produce_part_take(struct produce_part *part)
         part->producer_epoch = producer_epoch_of(o);
         part->window = 1;
     }
+    if (part->careful || o->careful) /* the broker may not know the id (any more): the first is alone */
+        part->window = 1;
+    part->careful = o->careful;
     part->in_flight_n++;
     o->tries++;
     return o;
@@ -231,18 +234,18 @@ void produce_part_acked(struct producer *p, struct outgoing *o, const struct pro
 }
 
 /* Whether the owner must decide about the first failure. */
-static bool is_for_owner(const struct producer *p, const struct produce_part *part,
-                         enum kerr_class class, int32_t kerr)
+static bool is_for_owner(const struct producer *p, const struct outgoing *o, enum kerr_class class,
+                         int32_t kerr)
 {
+    const struct produce_part *part = o->part;
     int64_t failing_ms = loop_now_ms(p->loop) - part->failing_since_ms;
 
     switch (class) {
     case K_AGAIN:
         return kerr == KERR_UNKNOWN_SERVER_ERROR && part->failures >= PRODUCE_SERVER_ERRORS_TOLD;
-    case K_REFRESH:
-        return false;
+    case K_REFRESH: /* a leader that went after the append says so too */
     case K_UNSURE:
-        return part->careful;
+        return o->careful;
     case K_GONE:
         return failing_ms >= PRODUCE_GONE_MS;
     default:
@@ -262,7 +265,7 @@ void produce_part_failed(struct producer *p, struct outgoing *o, const struct pr
         part->failing = true;
         if (!part->failing_since_ms)
             part->failing_since_ms = loop_now_ms(p->loop);
-        part->refused = is_for_owner(p, part, class, kerr);
+        part->refused = is_for_owner(p, o, class, kerr);
         part->failed_kerr = f->kerr || part->refused ? kerr : 0;
         part->failed_err = f->error;
         snprintf(part->failed_text, sizeof(part->failed_text), "%.*s", STR_ARG(f->text));

@@ -41,6 +41,8 @@ struct outgoing {
     void *note;            /* the owner's (e.g. runs of the record path); freed with mem_free */
     uint32_t tries;
     bool unsure;           /* an earlier try may be in the log */
+    bool careful;          /* the broker may forget the producer id after it (old records): it is alone in flight,
+                              so is the next one, and when it may have been written the owner is told */
 
     /* The producer's own. */
     struct produce_part *part; /* NULL once it is forgotten: its request alone keeps it */
@@ -53,11 +55,10 @@ struct outgoing {
 struct produce_part {
     struct topic_meta *topic; /* watched by the owner */
     int32_t partition;
-    bool careful; /* one in flight; an unsure outcome is told to the owner instead of being sent again */
     /* Callbacks may send, resume and take back; they must not detach. */
     /* In order, once per batch; the producer frees o afterwards. */
     void (*on_acked)(struct produce_part *p, struct outgoing *o, const struct produced *r);
-    /* o, the oldest, was refused (or is unsure and the part is careful). The partition stands still with its queue
+    /* o, the oldest, was refused (or is unsure and careful). The partition stands still with its queue
      * intact, in order, o first, nothing in flight, until producer_resume, or the owner takes the queue back. */
     void (*on_refused)(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message);
     /* o waits because of something that may pass; told so that it can be shown. Cleared by the next ack. */
@@ -75,6 +76,7 @@ struct produce_part {
     uint32_t connection;        /* for which the window holds */
     int64_t producer_id;        /* of the last batch sent */
     int16_t producer_epoch;
+    bool careful;               /* the last batch sent was */
     bool attached, stopped;
     bool failing;               /* one has failed; the answers to the later ones are awaited */
     bool refused;               /* and in a way that is for the owner to decide */

@@ -66,9 +66,9 @@ static void diverge(struct relay *r, const struct fetched *f)
 
 static void send(struct relay *r, struct outgoing *o, const struct batch *b, int32_t count)
 {
-    r->produce.careful = r->flow->producer_id >= 0 &&
-                         (b->max_timestamp < 0 ||
-                          b->max_timestamp < loop_wall_ms(r->flow->loop) - CAREFUL_AGE_MS);
+    o->careful = r->flow->producer_id >= 0 &&
+                 (b->max_timestamp < 0 ||
+                  b->max_timestamp < loop_wall_ms(r->flow->loop) - CAREFUL_AGE_MS);
     o->count = count;
     o->leader_epoch = b->leader_epoch;
     o->timestamp_ms = b->max_timestamp;
@@ -315,8 +315,10 @@ void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, 
     case K_ORDER:
         refuse_order(r);
         break;
-    case K_UNSURE:
-        relay_restart(r);
+    case K_UNSURE: /* careful batches only: what was on its way gets time to arrive before we ask */
+    case K_REFRESH:
+        relay_fail(r, code, "whether the batch at source offset %" PRId64 " was written is not known; asking",
+                   at);
         break;
     case K_SIZE:
         relay_halt(r, code,

@@ -10,6 +10,7 @@
 struct writer {
     struct rig *rig;
     struct produce_part part;
+    bool careful; /* its batches are */
     int32_t sent; /* batches ever sent; the next sequence is 2 * sent */
     int32_t acked;
     int32_t refused_kerr;
@@ -145,6 +146,7 @@ static void put(struct rig *t, int i, int n)
     for (; n > 0; n--) {
         struct outgoing *o = make(&t->w[i], t->pid, t->w[i].sent++);
 
+        o->careful = t->w[i].careful;
         producer_send(t->p, &t->w[i].part, o);
     }
 }
@@ -368,7 +370,7 @@ TEST(careful)
     struct list_node list;
 
     set_up(&t, true);
-    t.w[0].part.careful = true;
+    t.w[0].careful = true;
     put(&t, 0, 5);
     check_all(&t);
     log_fail(&t.g->parts[0], KERR_NOT_ENOUGH_REPLICAS, false); /* definite: sent again */
