@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/must.h"
+#include "mirror/formats.h"
 #include "mirror/state.h"
 #include "wire/compress.h"
 #include "wire/record.h"
@@ -22,6 +23,12 @@ struct copy {
     uint64_t seen; /* records */
 };
 
+/* How far a partition of an internal topic was looked at. */
+struct stored_seen {
+    size_t batch;
+    uint32_t cuts;
+};
+
 struct check {
     struct feed *feed;
     struct sim_cluster *target;
@@ -29,8 +36,7 @@ struct check {
     struct compress *compress;
     struct buf area;
     struct copy copies[SIM_TOPICS][SIM_PARTS];
-    size_t state_batch;
-    uint32_t state_cuts;
+    struct stored_seen pairs[SIM_PARTS], positions[SIM_PARTS];
 };
 
 struct check *check_new(struct feed *f, struct sim_cluster *target, bool loose)
@@ -153,33 +159,62 @@ static void check_pair(struct check *c, const struct state_record *s)
     }
 }
 
-static void check_pairs(struct check *c)
+/* MirrorMaker's position: what lies before it is in the copy, and acknowledged. */
+static void check_position(struct check *c, const struct position_key *k, int64_t next)
+{
+    for (int32_t i = 0; i < c->feed->topics_n; i++) {
+        struct feed_topic *t = &c->feed->topics[i];
+        struct sim_topic *copy = copy_of(c, t);
+        int64_t want;
+
+        if (!str_eq(k->topic, str_c(t->topic->name)))
+            continue;
+        want = count_before(&t->parts[k->partition], next);
+        if (!copy || k->partition >= copy->parts_n || copy->parts[k->partition].high_watermark < want)
+            sim_fail("%s-%d: position %" PRId64 " is stored, ahead of what is acknowledged",
+                     t->topic->name, k->partition, next);
+    }
+}
+
+static void check_record(struct check *c, const struct record *r, struct arena *arena)
+{
+    struct state_record s;
+    struct position_key k;
+    int64_t offset;
+
+    arena_reset(arena);
+    if (!state_parse(r->key, r->value, arena, &s)) {
+        if (s.kind == STATE_PAIR && !s.removed)
+            check_pair(c, &s);
+    } else if (!formats_parse_position_key(r->key, arena, &k) &&
+               !formats_parse_position_value(r->value, &offset)) {
+        check_position(c, &k, offset + 1);
+    }
+}
+
+/* What the mirror has stored in one of its own topics since the last look. */
+static void check_stored(struct check *c, const char *kind, struct stored_seen *seen)
 {
     char name[200];
     struct sim_topic *t;
-    struct sim_part *log;
     struct arena arena;
 
-    snprintf(name, sizeof(name), "mm2-heliostat.%s.internal", c->feed->cluster->name);
+    snprintf(name, sizeof(name), "%s.%s.internal", kind, c->feed->cluster->name);
     t = broker_topic_find(c->target, str_c(name));
-    if (!t || c->loose)
-        return;
-    log = &t->parts[0];
-    if (c->state_cuts != log->cuts)
-        c->state_batch = 0;
-    c->state_cuts = log->cuts;
     arena_init(&arena, 1 * MiB);
-    for (; c->state_batch < log->batches_n; c->state_batch++) {
-        struct batch b;
-        struct record_reader in = open_batch(c, &log->batches[c->state_batch], &b);
-        struct record r;
+    for (int32_t i = 0; t && i < t->parts_n; i++) {
+        struct sim_part *log = &t->parts[i];
 
-        while (record_next(&in, &r)) {
-            struct state_record s;
+        if (seen[i].cuts != log->cuts)
+            seen[i].batch = 0;
+        seen[i].cuts = log->cuts;
+        for (; seen[i].batch < log->batches_n; seen[i].batch++) {
+            struct batch b;
+            struct record_reader in = open_batch(c, &log->batches[seen[i].batch], &b);
+            struct record r;
 
-            arena_reset(&arena);
-            if (!state_parse(r.key, r.value, &arena, &s) && s.kind == STATE_PAIR && !s.removed)
-                check_pair(c, &s);
+            while (record_next(&in, &r))
+                check_record(c, &r, &arena);
         }
     }
     arena_fini(&arena);
@@ -194,7 +229,10 @@ void check_now(struct check *c)
             if (c->feed->topics[i].parts[j].log)
                 check_copy(c, &c->feed->topics[i], j, &copy->parts[j]);
     }
-    check_pairs(c);
+    if (c->loose)
+        return;
+    check_stored(c, "mm2-heliostat", c->pairs);
+    check_stored(c, "mm2-offsets", c->positions);
 }
 
 static size_t left_of(const struct check *c, int32_t topic, int32_t part)
