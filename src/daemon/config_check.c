@@ -5,6 +5,7 @@
  */
 #include "daemon/config_internal.h"
 #include "mirror/filter.h"
+#include "net/dns.h"
 
 #include <string.h>
 
@@ -148,6 +149,20 @@ static void check_loop(struct loader *l, size_t i)
                   "would go round for ever; give each direction topics of its own");
 }
 
+static void check_listen(struct loader *l)
+{
+    const struct prop *p = l->origins->process
+                               ? origin_of(l, &config_opts, l->origins->process, "heliostat.http.listen")
+                               : NULL;
+    struct str listen = l->c->process.http_listen;
+    char host[256];
+    uint16_t port;
+
+    if (p && !str_eq(listen, STR("off")) && !net_addr_split(listen, host, sizeof(host), &port))
+        config_report(l, p, CONFIG_ERROR,
+                      "is no address to listen on; write host:port, [address]:port for IPv6, or off");
+}
+
 /* Each list of patterns is compiled once, at the entry that gave it. */
 static void check_patterns(struct loader *l, size_t i)
 {
@@ -182,6 +197,7 @@ static void check_patterns(struct loader *l, size_t i)
 
 void config_check(struct loader *l)
 {
+    check_listen(l);
     for (size_t i = 0; i < l->c->flow_count; i++) {
         check_transforms(l, i);
         check_delivery(l, i);

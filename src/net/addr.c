@@ -31,3 +31,25 @@ void net_addr_format(const struct net_addr *a, char *text, size_t room)
         snprintf(text, room, "?");
     }
 }
+
+bool net_addr_split(struct str text, char *host, size_t room, uint16_t *port)
+{
+    int64_t colon = str_rfind_char(text, ':'), number;
+    struct str h;
+
+    if (colon < 0 || !str_to_i64(str_part(text, (size_t)colon + 1, text.n), &number) || number < 0 ||
+        number > 65535)
+        return false;
+    h = str_part(text, 0, (size_t)colon);
+    if (h.n >= 2 && h.p[0] == '[' && h.p[h.n - 1] == ']')
+        h = str_part(h, 1, h.n - 1);
+    else if (str_rfind_char(h, ':') >= 0)
+        return false; /* an IPv6 address without brackets */
+    if (h.n == 0)
+        h = STR("0.0.0.0");
+    if (h.n >= room)
+        return false;
+    snprintf(host, room, "%.*s", STR_ARG(h));
+    *port = (uint16_t)number;
+    return true;
+}

@@ -35,4 +35,8 @@ void dns_cancel(struct dns_query **q);
 /* "10.0.0.1:9092" or "[::1]:9092" into text, with a NUL. */
 void net_addr_format(const struct net_addr *a, char *text, size_t room);
 
+/* "host:port" or "[v6]:port" in parts, for listening: no host is every address, port 0 a free one. False, and nothing
+ * is written, when the text is neither. */
+bool net_addr_split(struct str text, char *host, size_t room, uint16_t *port);
+
 #endif

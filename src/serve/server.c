@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define SWEEP_S 1
+#define HOST_MAX 256
 
 int64_t server_now_ms(const struct server *s)
 {
@@ -153,29 +154,6 @@ static void run(void *arg)
     must(event_base_dispatch(s->base) == 0 || event_base_got_break(s->base));
 }
 
-/* "host:port" or "[v6]:port" in parts. */
-static bool split_address(struct str listen, char *host, size_t room, uint16_t *port)
-{
-    int64_t colon = str_rfind_char(listen, ':'), number;
-    struct str h;
-
-    if (colon < 0 || !str_to_i64(str_part(listen, (size_t)colon + 1, listen.n), &number) || number < 0 ||
-        number > 65535)
-        return false;
-    h = str_part(listen, 0, (size_t)colon);
-    if (h.n >= 2 && h.p[0] == '[' && h.p[h.n - 1] == ']')
-        h = str_part(h, 1, h.n - 1);
-    else if (str_rfind_char(h, ':') >= 0)
-        return false; /* an IPv6 address without brackets */
-    if (h.n == 0)
-        h = STR("0.0.0.0");
-    if (h.n >= room)
-        return false;
-    snprintf(host, room, "%.*s", STR_ARG(h));
-    *port = (uint16_t)number;
-    return true;
-}
-
 static void note_address(struct server *s)
 {
     struct net_addr a = { 0 };
@@ -191,10 +169,10 @@ static void note_address(struct server *s)
 
 static bool start_listening(struct server *s, struct str listen, char *why, size_t room)
 {
-    char host[256];
+    char host[HOST_MAX];
     uint16_t port;
 
-    if (!split_address(listen, host, sizeof(host), &port)) {
+    if (!net_addr_split(listen, host, sizeof(host), &port)) {
         snprintf(why, room, "%.*s is no address: host:port, or [host]:port for IPv6", STR_ARG(listen));
         return false;
     }

@@ -121,6 +121,9 @@ for verb in run check; do
   ok "$verb, a wrong file: line 6" complains '/bad\.properties:6: a->b\.topics: .'
   ok "$verb, a wrong file: nothing on standard output" is_silent out
 done
+printf "heliostat.http.listen = nowhere\n" >>"$work/bad.properties"
+run check "$work/bad.properties"
+ok "check, a wrong file: line 7" complains "/bad\.properties:7: heliostat\.http\.listen: ."
 run check --json "$work/bad.properties"
 ok "check --json, a wrong file: 2" exits 2
 ok "check --json, a wrong file: JSON" is_json
