@@ -247,6 +247,19 @@ TEST(rest_and_removal_are_forgotten)
     tear_down(&t);
 }
 
+struct restarts {
+    struct rig *t;
+    uint64_t want;
+};
+
+static bool has_restarted(void *arg)
+{
+    const struct restarts *r = arg;
+
+    return fetcher_counts(r->t->f)->session_restarts >= r->want &&
+           (uint64_t)r->t->g->fetch->fulls >= 1 + r->want;
+}
+
 TEST(session_errors)
 {
     static const int32_t errors[] = { KERR_FETCH_SESSION_ID_NOT_FOUND,
@@ -264,7 +277,7 @@ TEST(session_errors)
         for (int i = 0; i < 5; i++)
             feed(&t, i, 3, 500);
         check_read(&t);
-        test_run_ms(t.l, 110);
+        CHECK(test_run_until(t.l, has_restarted, &(struct restarts){ &t, k + 1 }, 10000));
     }
     CHECK_EQ(fetcher_counts(t.f)->session_restarts, COUNT(errors));
     CHECK_EQ(t.g->fetch->fulls, 1 + COUNT(errors));
