@@ -207,6 +207,8 @@ static void take_report(void *arg, struct flow_port *p, struct flow_report *repo
 
 static void finish(struct director *d)
 {
+    if (d->state == DIRECTOR_STOPPED)
+        return; /* the limit was first */
     timer_cancel(d->loop, &d->stop_limit);
     director_goto(d, DIRECTOR_STOPPED);
     d->stopped(d->stopped_arg, d->all_stored);

@@ -24,14 +24,22 @@ static void wake_waiting(struct flow *f)
         relay_wake(container_of(n, struct relay, waiting_node));
 }
 
+static void see_metadata(struct flow *f)
+{
+    struct list_node *n;
+
+    LIST_EACH(n, &f->waiting)
+        relay_see_metadata(container_of(n, struct relay, waiting_node));
+}
+
 static void on_source_changed(struct cluster_listener *ls)
 {
-    wake_waiting(container_of(ls, struct flow, source_changed));
+    see_metadata(container_of(ls, struct flow, source_changed));
 }
 
 static void on_target_changed(struct cluster_listener *ls)
 {
-    wake_waiting(container_of(ls, struct flow, target_changed));
+    see_metadata(container_of(ls, struct flow, target_changed));
 }
 
 static void on_tick(struct timer *t)

@@ -71,6 +71,7 @@ struct relay {
     struct fault fault;
     struct backoff backoff;
     int64_t not_before_ms;
+    bool awaits_metadata; /* nothing but the topics is missing */
 
     /* Where it stands. */
     struct pair pair;       /* acknowledged */
@@ -116,6 +117,7 @@ void relay_jump(struct relay *r);
 /* relay.c */
 void relay_goto(struct relay *r, enum relay_state to);
 void relay_wake(struct relay *r);
+void relay_see_metadata(struct relay *r); /* either cluster's metadata has changed */
 void relay_begin(struct relay *r); /* everything is known and stored: copy */
 void relay_fail(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void relay_halt(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -34,6 +34,7 @@
 #include <stdio.h>
 
 #define HALT_RETRY_MS 10000
+#define METADATA_RETRY_MS 500
 #define TO(state) (1u << (state))
 
 static const struct {
@@ -135,6 +136,7 @@ static void stand_back(struct relay *r, enum relay_state to, int64_t wait_ms)
     bool draining = r->state == RELAY_DRAINING || r->flow->draining;
 
     stop_data(r);
+    r->awaits_metadata = false;
     r->not_before_ms = loop_now_ms(r->flow->loop) + wait_ms;
     if (r->state != to)
         relay_goto(r, to);
@@ -229,11 +231,21 @@ static void step_waiting(struct relay *r)
     target = source && is_partition_there(r, r->target_meta, f->target);
     if (!source || !target) {
         cluster_refresh(source ? f->target : f->source);
-        r->not_before_ms = loop_now_ms(f->loop) + 500;
+        r->not_before_ms = loop_now_ms(f->loop) + METADATA_RETRY_MS;
+        r->awaits_metadata = true;
         return;
     }
+    r->awaits_metadata = false;
     relay_goto(r, RELAY_ASKING);
     relay_ask_start(r);
+}
+
+void relay_see_metadata(struct relay *r)
+{
+    if (!r->awaits_metadata)
+        return;
+    r->not_before_ms = 0;
+    relay_wake(r);
 }
 
 static void relay_step(struct task *t)
