@@ -1,6 +1,5 @@
 """The part of ./demo that runs Kafka, the producers and Heliostat, and shows what crosses."""
 import argparse
-import os
 import pathlib
 import re
 import signal
@@ -222,7 +221,8 @@ def main():
         found = stop_noted()
         print("Stopped: %s" % ", ".join(found) if found else "Nothing is running.")
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sig, signal.default_int_handler)
     return run(a)
 
 
