@@ -24,8 +24,11 @@ def save(c):
 
 
 def write(name, state):
-    """Notes the state of one entry."""
-    (root() / name / "state.json").write_text(json.dumps(state, indent=1))
+    """Notes the state of one entry; a reader never sees half of it."""
+    path = root() / name / "state.json"
+    temp = path.with_suffix(".new")
+    temp.write_text(json.dumps(state, indent=1))
+    temp.rename(path)
 
 
 def names():
