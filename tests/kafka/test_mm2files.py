@@ -102,7 +102,7 @@ def test_file_runs(filled, name):
         assert h.stop() == 0
 
 
-def settled(bootstrap, quiet=8, limit=90):
+def settled(bootstrap, quiet=8, limit=240):
     """Waits until no topic has come for a while, and returns all."""
     end, last, since = time.monotonic() + limit, {}, time.monotonic()
     while time.monotonic() < end:

@@ -1,5 +1,6 @@
 """Kafka's own Java programs: admin tools under the class names of each release, and the real MirrorMaker 2."""
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import time
@@ -78,13 +79,14 @@ class MirrorMaker:
     def stop(self):
         """SIGKILL: a clean stop of Connect takes long and changes nothing that tests look at."""
         procs.kill(self.child)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def terminate(self, limit=60):
         """A clean end, which writes the last offsets."""
         self.child.terminate()
         self.child.wait(limit)
 
-    def wait(self, condition, limit=90, what="condition"):
+    def wait(self, condition, limit=240, what="condition"):
         """Until the condition holds while MirrorMaker runs."""
         end = time.monotonic() + limit
         while not condition():
