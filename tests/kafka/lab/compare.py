@@ -28,6 +28,18 @@ def digest(message, with_type=True):
     return hashlib.blake2b(b"".join(parts), digest_size=SIZE).digest()
 
 
+def watermarks(consumer, topic, partition, limit=15):
+    """(first offset, end offset); a partition that was made a moment ago may not have its leader yet."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=15)
+        except KafkaException as e:
+            if time.monotonic() > end or e.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise
+            time.sleep(0.1)
+
+
 class Reader:
     """One pass over a whole topic up to where it ended when the pass began."""
 
@@ -46,7 +58,7 @@ class Reader:
             raise KafkaException(meta.error)
         places = []
         for number in sorted(meta.partitions):
-            low, high = self.consumer.get_watermark_offsets(TopicPartition(self.topic, number), timeout=15)
+            low, high = watermarks(self.consumer, self.topic, number)
             if high > low:
                 places.append(TopicPartition(self.topic, number, low))
         self.consumer.assign(places)
@@ -171,6 +183,6 @@ def ends(bootstrap, topic, isolation="read_uncommitted"):
                          "log_level": 0})
     try:
         meta = consumer.list_topics(topic, timeout=15).topics[topic]
-        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=15) for p in sorted(meta.partitions)}
+        return {p: watermarks(consumer, topic, p) for p in sorted(meta.partitions)}
     finally:
         consumer.close()
