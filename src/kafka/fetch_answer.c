@@ -50,6 +50,7 @@ static void rest(struct fetch_link *k, struct fetch_part *p)
 {
     p->state = FETCH_RESTING;
     k->rested_ms = loop_now_ms(k->f->loop);
+    fetch_set_behind(p, false); /* others share the next answer */
     list_remove(&p->node);
     fetch_put(k, p);
 }

@@ -72,13 +72,16 @@ static bool needs_names(const struct fetch_link *k)
     return false;
 }
 
-/* Some share of what is asked of the broker, but a whole batch. */
+/* Some share of what is asked of the broker, in whole batches: the broker cuts at the byte, and what it sends of
+ * a batch that is cut off is of no use. */
 static int32_t part_bytes(const struct fetch_link *k, const struct fetch_part *p)
 {
     int64_t most = MAX(k->f->config->max_partition_fetch_bytes, 1);
     int64_t share = (int64_t)(k->ask_bytes / MAX(k->behind_n, 1));
 
-    share = MAX(MAX(share, FETCH_PART_LEAST), p->batch_bytes);
+    share = MAX(share, FETCH_PART_LEAST);
+    if (p->batch_bytes > 0)
+        share = MAX(share / p->batch_bytes, 1) * p->batch_bytes;
     return (int32_t)MIN(share, most);
 }
 

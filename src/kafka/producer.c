@@ -258,6 +258,16 @@ size_t producer_pending(const struct produce_part *part)
     return part->queued_bytes;
 }
 
+size_t producer_unsent(const struct produce_part *part)
+{
+    size_t sent = 0;
+    struct list_node *n;
+
+    LIST_EACH(n, &part->in_flight) /* five at most */
+        sent += outgoing_size(container_of(n, struct outgoing, node));
+    return part->queued_bytes - sent;
+}
+
 const struct producer_counts *producer_counts(const struct producer *p)
 {
     return &p->counts;

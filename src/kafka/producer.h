@@ -105,6 +105,8 @@ void producer_resume(struct producer *p, struct produce_part *part);
 void producer_take_back(struct producer *p, struct produce_part *part, struct list_node *list);
 /* Bytes queued or in flight for the partition. */
 size_t producer_pending(const struct produce_part *part);
+/* Of these, what is in no request yet. */
+size_t producer_unsent(const struct produce_part *part);
 
 struct producer_counts {
     uint64_t requests, batches, records, bytes, retries, refusals;

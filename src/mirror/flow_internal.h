@@ -98,12 +98,16 @@ struct relay {
     int64_t acked_timestamp_ms;
     struct flow_counts counts;
     uint64_t empty_answers;
-    bool resting; /* fetched enough for now */
+    size_t answer_bytes; /* of the last fetch answer that brought any */
+    bool resting;        /* fetched enough for now */
 };
 
-#define RELAY_QUEUE_BYTES (2 * MiB) /* a partition with more than this on its way is not fetched */
+/* Bytes of a partition on their way, in the queue and in flight, beyond which it is not fetched. */
+#define RELAY_QUEUE_USUAL (1 * MiB)
+#define RELAY_QUEUE_MOST  (8 * MiB) /* of a target that is far */
 
 /* relay_data.c */
+void relay_fetch_on(struct relay *r); /* lets a resting partition be fetched, if it may */
 void relay_on_fetched(struct fetch_part *p, const struct fetched *f);
 void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct produced *r);
 void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message);

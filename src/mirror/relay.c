@@ -265,10 +265,7 @@ static void relay_step(struct task *t)
             relay_begin(r);
         break;
     case RELAY_COPYING:
-        if (r->resting && producer_pending(&r->produce) < RELAY_QUEUE_BYTES / 2) {
-            r->resting = false;
-            fetcher_resume(f->fetcher, &r->fetch, 0);
-        }
+        relay_fetch_on(r);
         break;
     case RELAY_HALTED:
         if (loop_now_ms(f->loop) >= r->not_before_ms) {

@@ -238,10 +238,24 @@ static void walk_all(struct relay *r, const struct fetched *f)
             return;
     settle(r);
     r->fetch.offset = r->walked;
-    if (producer_pending(&r->produce) < RELAY_QUEUE_BYTES)
-        fetcher_resume(r->flow->fetcher, &r->fetch, 0);
-    else
-        r->resting = true;
+    r->answer_bytes = f->records.n;
+    r->resting = true;
+    relay_fetch_on(r);
+}
+
+/* Memory that waits here costs more than itself: the bytes are in the processor's cache no more when they leave.
+ * Past the usual queue only a partition goes on that has all but its last answer on the wire: it waits for a target
+ * that is far, and not for us. */
+void relay_fetch_on(struct relay *r)
+{
+    size_t pending = producer_pending(&r->produce);
+
+    if (!r->resting || pending >= RELAY_QUEUE_MOST)
+        return;
+    if (pending >= RELAY_QUEUE_USUAL && producer_unsent(&r->produce) > r->answer_bytes)
+        return;
+    r->resting = false;
+    fetcher_resume(r->flow->fetcher, &r->fetch, 0);
 }
 
 void relay_on_fetched(struct fetch_part *p, const struct fetched *f)
