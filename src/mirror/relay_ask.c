@@ -81,6 +81,8 @@ static void go_back(struct relay *r, int64_t records)
     move_source(r, r->pair.source - records);
     r->pair.target = MAX(r->target_log_end, 0);
     r->pair.sequence = ((r->pair.sequence - records) % SEQUENCE_MOD + SEQUENCE_MOD) % SEQUENCE_MOD;
+    if (records > 0)
+        r->jump = -1; /* the stored position speaks of what is lost: it must not undo this */
 }
 
 /* How many records from the pair on are in the target already. */

@@ -63,6 +63,19 @@ def largest_gap(bootstrap, topic, seconds):
     return worst
 
 
+def test_a_copy_deleted_while_stopped_is_copied_again(flow):
+    feed.create_topic(flow.source, flow.name, 1)
+    feed.write(flow.source, flow.name, [(b"%d" % i, b"v%d" % i) for i in range(100)])
+    with Heliostat(flow.config()) as h:
+        h.wait_copied(flow.source, [flow.name])
+        assert h.stop() == 0  # the position 100 is stored now
+        feed.delete_topics(flow.target, [flow.remote()])
+        h.restart().wait_ready()
+        h.wait(lambda h: feed.partitions_of(flow.target, flow.remote()) == 1, what="the copy made anew")
+        h.wait(lambda h: compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal, what="100 records")
+        assert compare.ends(flow.target, flow.remote()) == {0: (0, 100)}
+
+
 def test_a_new_topic_flows_and_the_others_do_not_pause(flow):
     feed.create_topic(flow.source, flow.name, 1)
     producer = feed.Numbered(flow.source, flow.name, 1, rate=500)
