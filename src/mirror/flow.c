@@ -39,7 +39,11 @@ static void on_source_changed(struct cluster_listener *ls)
 
 static void on_target_changed(struct cluster_listener *ls)
 {
-    see_metadata(container_of(ls, struct flow, target_changed));
+    struct flow *f = container_of(ls, struct flow, target_changed);
+
+    for (size_t i = 0; i < f->relays_n; i++)
+        relay_see_target(f->relays[i]);
+    see_metadata(f);
 }
 
 static void on_tick(struct timer *t)

@@ -92,6 +92,7 @@ struct relay {
     int16_t last_epoch_seen;
     int64_t out_of_range; /* the offset that was refused; -1: none */
     int64_t source_earliest;
+    struct uuid target_id; /* of the copy, when its end was asked for */
 
     /* What is seen. */
     int64_t high_watermark, last_stable, log_start;
@@ -121,6 +122,7 @@ void relay_jump(struct relay *r);
 /* relay.c */
 void relay_goto(struct relay *r, enum relay_state to);
 void relay_wake(struct relay *r);
+void relay_see_target(struct relay *r);
 void relay_see_metadata(struct relay *r); /* either cluster's metadata has changed */
 void relay_begin(struct relay *r); /* everything is known and stored: copy */
 void relay_fail(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -112,7 +112,8 @@ static void count_skip(struct relay *r)
 static void first_pair(struct relay *r, int64_t source)
 {
     r->pair = (struct pair){ .source = source, .target = MAX(r->target_log_end, 0),
-                             .producer_id = r->flow->producer_id, .leader_epoch = -1 };
+                             .producer_id = r->flow->producer_id, .leader_epoch = -1,
+                             .topic_id = r->source_meta->id };
     if (r->producer_found) { /* the state topic was lost: the chain goes on where the broker has it */
         r->pair.epoch = r->last_epoch_seen;
         r->pair.sequence = (r->last_sequence + INT64_C(1)) % SEQUENCE_MOD;

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <string.h>
 
 /* s as a JSON string with its quotes. */
 static void put_json(struct buf *out, struct str s)
@@ -27,12 +28,26 @@ void state_format_pair_key(struct buf *out, struct str topic, int32_t partition)
     buf_fmt(out, ",\"partition\":%" PRId32 "}", partition);
 }
 
+bool state_id_is_zero(const struct uuid *id)
+{
+    static const struct uuid none;
+
+    return memcmp(id, &none, sizeof(none)) == 0;
+}
+
 void state_format_pair(struct buf *out, const struct pair *p)
 {
     buf_fmt(out,
             "{\"source\":%" PRId64 ",\"target\":%" PRId64 ",\"sequence\":%" PRId64
-            ",\"producer_id\":%" PRId64 ",\"epoch\":%d,\"leader_epoch\":%" PRId32 "}",
+            ",\"producer_id\":%" PRId64 ",\"epoch\":%d,\"leader_epoch\":%" PRId32,
             p->source, p->target, p->sequence, p->producer_id, p->epoch, p->leader_epoch);
+    if (!state_id_is_zero(&p->topic_id)) {
+        buf_put_str(out, STR(",\"topic_id\":\""));
+        for (size_t i = 0; i < sizeof(p->topic_id.b); i++)
+            buf_fmt(out, "%02x", p->topic_id.b[i]);
+        buf_put_char(out, '"');
+    }
+    buf_put_char(out, '}');
 }
 
 void state_format_producer_key(struct buf *out, struct str origin)
@@ -69,6 +84,23 @@ static bool get_str(const json_t *o, const char *name, struct arena *a, struct s
     return true;
 }
 
+/* An id that cannot be read is an unknown one. */
+static void parse_id(const json_t *v, struct uuid *id)
+{
+    const json_t *j = json_object_get(v, "topic_id");
+    const char *hex = json_is_string(j) ? json_string_value(j) : "";
+
+    memset(id, 0, sizeof(*id));
+    if (strlen(hex) != 2 * sizeof(id->b) || strspn(hex, "0123456789abcdef") != 2 * sizeof(id->b))
+        return;
+    for (size_t i = 0; i < sizeof(id->b); i++) {
+        char high = hex[2 * i], low = hex[2 * i + 1];
+
+        id->b[i] = (unsigned char)((high <= '9' ? high - '0' : high - 'a' + 10) << 4 |
+                                   (low <= '9' ? low - '0' : low - 'a' + 10));
+    }
+}
+
 static bool parse_pair(const json_t *v, struct pair *p)
 {
     int64_t epoch, leader_epoch = -1;
@@ -82,6 +114,7 @@ static bool parse_pair(const json_t *v, struct pair *p)
     (void)get_int(v, "leader_epoch", -1, INT32_MAX, &leader_epoch);
     p->epoch = (int16_t)epoch;
     p->leader_epoch = (int32_t)leader_epoch;
+    parse_id(v, &p->topic_id);
     return true;
 }
 

@@ -20,6 +20,7 @@ struct pair {
     int64_t producer_id;
     int16_t epoch;
     int32_t leader_epoch; /* source leader epoch of the last batch, -1 unknown */
+    struct uuid topic_id; /* of the source topic: another one means that it was made anew; zero unknown */
 };
 
 #define SEQUENCE_MOD (INT64_C(1) << 31)
@@ -39,8 +40,11 @@ struct state_record {
 
 /* Keys and values of the state topic, one JSON object each, so that people can read them:
  *   {"kind":"pair","topic":"t","partition":0}
- *   {"source":10,"target":10,"sequence":10,"producer_id":7,"epoch":0,"leader_epoch":3}
+ *   {"source":10,"target":10,"sequence":10,"producer_id":7,"epoch":0,"leader_epoch":3,
+ *    "topic_id":"32 hexadecimal digits"}
  *   {"kind":"producer","origin":"A"}        {"producer_id":7,"cluster_id":"..."} */
+bool state_id_is_zero(const struct uuid *id);
+
 void state_format_pair_key(struct buf *out, struct str topic, int32_t partition);
 void state_format_pair(struct buf *out, const struct pair *p);
 void state_format_producer_key(struct buf *out, struct str origin);

@@ -76,6 +76,32 @@ def test_a_copy_deleted_while_stopped_is_copied_again(flow):
         assert compare.ends(flow.target, flow.remote()) == {0: (0, 100)}
 
 
+def test_a_copy_deleted_while_running_is_copied_again(flow):
+    feed.create_topic(flow.source, flow.name, 1)
+    feed.write(flow.source, flow.name, [(b"%d" % i, b"v%d" % i) for i in range(100)])
+    with Heliostat(flow.config()) as h:
+        h.wait_copied(flow.source, [flow.name])
+        feed.delete_topics(flow.target, [flow.remote()])
+        h.wait(lambda h: feed.partitions_of(flow.target, flow.remote()) == 1, what="the copy made anew")
+        feed.write(flow.source, flow.name, [(b"%d" % i, b"v%d" % i) for i in range(100, 120)])
+        h.wait(lambda h: compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal, what="120 records")
+
+
+def test_a_source_topic_made_anew_while_stopped_is_copied_from_its_start(flow):
+    feed.create_topic(flow.source, flow.name, 1)
+    feed.write(flow.source, flow.name, [(b"old", b"v%d" % i) for i in range(100)])
+    with Heliostat(flow.config()) as h:
+        h.wait_copied(flow.source, [flow.name])
+        assert h.stop() == 0
+        feed.delete_topics(flow.source, [flow.name])
+        feed.create_topic(flow.source, flow.name, 1)
+        feed.write(flow.source, flow.name, [(b"new", b"v%d" % i) for i in range(150)])
+        h.restart().wait_ready()
+        h.wait(lambda h: compare.ends(flow.target, flow.remote()) == {0: (0, 250)}, what="100 old and 150 new records")
+        got = [m.value() for m in compare.read(flow.target, flow.remote())]
+        assert got[100:] == [b"v%d" % i for i in range(150)]
+
+
 def test_a_new_topic_flows_and_the_others_do_not_pause(flow):
     feed.create_topic(flow.source, flow.name, 1)
     producer = feed.Numbered(flow.source, flow.name, 1, rate=500)
