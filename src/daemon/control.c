@@ -127,7 +127,7 @@ static void on_stop(struct loop *l, int signum, void *arg)
 
     if (c->stopping || c->stopped)
         return;
-    log_event(EV_STOP, kv_c("reason", signum == SIGINT ? "SIGINT" : "SIGTERM"), kv_int("code", 0));
+    log_event(EV_DRAIN, kv_c("reason", signum == SIGINT ? "SIGINT" : "SIGTERM"));
     c->stopping = c->directors_n;
     if (c->directors_n == 0)
         loop_stop(l);
