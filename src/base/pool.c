@@ -9,7 +9,9 @@
  *
  * Three kinds of block, by the size asked for: small ones come from the heap, so that the answer to
  * an idle long-poll does not hold a whole block while its one record is on the way; usual ones all
- * have block_size bytes and go through the free stack; oversize ones are given back at once.
+ * have block_size bytes and go through the free stack; large ones (answers of a broker that is far)
+ * are block_size times a power of two and have a stack of their own, for new memory costs the kernel
+ * more than copying into it does. What lies unused for long goes back to the system (pool_tidy).
  *
  * Always: used = reserved + in_blocks. in_blocks + stacked <= MAX(max, in_blocks): what lies unused
  * never makes the pool larger than its budget.
@@ -44,8 +46,10 @@ struct pool {
     size_t reserved;
     size_t in_blocks; /* bytes of blocks with references */
     size_t peak;
-    size_t stacked;       /* bytes in the free stack */
+    size_t stacked;       /* bytes in both free stacks */
+    size_t idle;          /* the least that was stacked since the last pool_tidy */
     struct block *unused; /* the free stack */
+    struct block *large;  /* the other, of larger blocks */
     struct list_node waiters;
 };
 
@@ -114,21 +118,32 @@ void pool_free(struct pool **p)
     *p = NULL;
 }
 
-/* Frees unused blocks until at most `most` bytes of them are left. */
+static struct block *unstack(struct pool *p, struct block **at)
+{
+    struct block *b = *at;
+
+    *at = b->next;
+    p->stacked -= b->size;
+    p->idle = MIN(p->idle, p->stacked);
+    return b;
+}
+
+/* Frees unused blocks, large ones first, until at most `most` bytes of them are left. */
 static void shrink(struct pool *p, size_t most)
 {
-    while (p->stacked > most) {
-        struct block *b = p->unused;
-
-        p->unused = b->next;
-        p->stacked -= b->size;
-        block_free(b);
-    }
+    while (p->stacked > most)
+        block_free(unstack(p, p->large ? &p->large : &p->unused));
 }
 
 void pool_trim(struct pool *p)
 {
     shrink(p, 0);
+}
+
+void pool_tidy(struct pool *p)
+{
+    shrink(p, p->stacked - MIN(p->idle, p->stacked));
+    p->idle = p->stacked;
 }
 
 /* Everyone is woken, in order: how much each one wants is known only to itself, and waking too
@@ -175,17 +190,27 @@ static bool is_usual(const struct pool *p, size_t size)
     return size > p->block_size / SMALL_SHARE && size <= p->block_size;
 }
 
+static struct block *find_large(struct pool *p, size_t size)
+{
+    size_t room = p->block_size;
+
+    while (room < size && room <= p->max / 2)
+        room *= 2;
+    if (room < size)
+        return block_new(p, round_up(size, PAGE)); /* one that no budget was made for */
+    for (struct block **at = &p->large; *at; at = &(*at)->next)
+        if ((*at)->size == room)
+            return unstack(p, at);
+    return block_new(p, room);
+}
+
 static struct block *find_block(struct pool *p, size_t size)
 {
-    struct block *b = p->unused;
-
+    if (size > p->block_size)
+        return find_large(p, size);
     if (!is_usual(p, size))
-        return block_new(p, round_up(MAX(size, 1), size > p->block_size ? PAGE : 64));
-    if (!b)
-        return block_new(p, p->block_size);
-    p->unused = b->next;
-    p->stacked -= b->size;
-    return b;
+        return block_new(p, round_up(MAX(size, 1), 64));
+    return p->unused ? unstack(p, &p->unused) : block_new(p, p->block_size);
 }
 
 struct block *pool_take(struct pool *p, size_t size, size_t reserved)
@@ -233,15 +258,16 @@ struct block *block_ref(struct block *b)
     return b;
 }
 
-/* The last reference is gone: onto the free stack if the budget has room for it there. */
+/* The last reference is gone: onto its free stack if the budget has room for it there. */
 static void block_return(struct block *b)
 {
     struct pool *p = b->pool;
+    struct block **stack = b->size > p->block_size ? &p->large : &p->unused;
 
     p->in_blocks -= b->size;
-    if (b->size == p->block_size && p->in_blocks + p->stacked + b->size <= p->max) {
-        b->next = p->unused;
-        p->unused = b;
+    if (b->size >= p->block_size && p->in_blocks + p->stacked + b->size <= p->max) {
+        b->next = *stack;
+        *stack = b;
         p->stacked += b->size;
     } else {
         block_free(b);

@@ -69,5 +69,7 @@ size_t pool_used(const struct pool *p); /* bytes reserved or in blocks */
 size_t pool_peak(const struct pool *p); /* the most that ever were */
 size_t pool_max(const struct pool *p);
 void pool_trim(struct pool *p); /* frees what lies unused */
+/* Frees as much as lay unused all the time since the last call: for a timer. */
+void pool_tidy(struct pool *p);
 
 #endif

@@ -9,12 +9,23 @@
 
 #include <stdio.h>
 
+#define TIDY_MS 5000
+
 struct worker {
     struct loop *loop;
     struct pool *pool;
     struct thread *thread;
+    struct timer tidy; /* what a burst took goes back to the system */
     struct msg stop;
 };
+
+static void on_tidy(struct timer *t)
+{
+    struct worker *w = container_of(t, struct worker, tidy);
+
+    pool_tidy(w->pool);
+    timer_set_ms(w->loop, t, TIDY_MS);
+}
 
 static void run(void *arg)
 {
@@ -32,6 +43,8 @@ struct worker *worker_start(int number, size_t pool_bytes)
     w->loop = loop_new(name);
     w->pool = pool_new(FETCH_BLOCK_SIZE, pool_bytes);
     loop_set_owner(w->loop, w);
+    timer_init(&w->tidy, on_tidy);
+    timer_set_ms(w->loop, &w->tidy, TIDY_MS);
     w->thread = thread_start(name, run, w);
     return w;
 }
@@ -43,7 +56,7 @@ struct worker_world worker_world(struct worker *w)
 
 static void run_stop(struct msg *m, struct loop *l)
 {
-    (void)m;
+    timer_cancel(l, &container_of(m, struct worker, stop)->tidy);
     loop_stop(l);
 }
 

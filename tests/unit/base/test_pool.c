@@ -154,6 +154,47 @@ static void on_wake(struct pool_waiter *w)
         pool_wait(s->pool, w);
 }
 
+/* Answers of a broker that is far: the memory of the last one serves for the next. */
+TEST(large_blocks_are_reused)
+{
+    struct pool *p = pool_new(BLOCK, 20 * BLOCK);
+    struct block *a = take(p, 3 * BLOCK), *b = take(p, BLOCK + 1);
+    char *four = a->data, *two = b->data;
+
+    CHECK_EQ(a->size, 4 * BLOCK);
+    CHECK_EQ(b->size, 2 * BLOCK);
+    block_drop(&a);
+    block_drop(&b);
+    a = take(p, 4 * BLOCK);
+    b = take(p, 2 * BLOCK);
+    CHECK(a->data == four);
+    CHECK(b->data == two);
+    block_drop(&a);
+    block_drop(&b);
+    pool_free(&p);
+}
+
+/* Only what was not needed between two calls is given back. */
+TEST(tidy)
+{
+    struct pool *p = pool_new(BLOCK, 20 * BLOCK);
+    struct block *a = take(p, BLOCK), *b = take(p, 2 * BLOCK);
+    char *data = a->data;
+
+    block_drop(&a);
+    block_drop(&b);
+    pool_tidy(p); /* all of it was in use since the start */
+    a = take(p, BLOCK);
+    CHECK(a->data == data);
+    block_drop(&a);
+    pool_tidy(p);
+    a = take(p, BLOCK); /* the larger lay unused */
+    CHECK(a->data == data);
+    block_drop(&a);
+    CHECK_EQ(pool_used(p), 0);
+    pool_free(&p);
+}
+
 TEST(waiters_in_order)
 {
     struct pool *p = pool_new(BLOCK, 2 * BLOCK);
@@ -255,4 +296,5 @@ TEST(random_life)
 }
 
 TESTS(RUN(last_in_first_out), RUN(budget), RUN(oversize), RUN(small), RUN(trim_gives_memory_back),
+      RUN(large_blocks_are_reused), RUN(tidy),
       RUN(waiters_in_order), RUN(waiters_and_blocks), RUN(slices), RUN(random_life))
