@@ -159,7 +159,7 @@ static void fill_offsets(struct ask_batch *b, size_t count)
         r->replica_id = q->replica_id;
         if (!t || !str_eq(t->name, q->topic->name)) {
             t = &r->topics.at[r->topics.n++];
-            t->name = q->topic->name;
+            t->name = arena_str(&b->arena, q->topic->name); /* the asker may go before the request does */
             t->partitions.at = arena_array(&b->arena, count, sizeof(*t->partitions.at));
         }
         p = &t->partitions.at[t->partitions.n++];
@@ -183,7 +183,7 @@ static void fill_producers(struct ask_batch *b, size_t count)
 
         if (!t || !str_eq(t->name, q->topic->name)) {
             t = &r->topics.at[r->topics.n++];
-            t->name = q->topic->name;
+            t->name = arena_str(&b->arena, q->topic->name); /* the asker may go before the request does */
             t->partition_indexes.at =
                 arena_array(&b->arena, count, sizeof(*t->partition_indexes.at));
         }
