@@ -47,17 +47,23 @@ apt_install() {
   rm -f "$log"
 }
 
-install_java() {
-  local major
+# Kafka runs on any Java from 17; the tests also have Java compile small programs, which takes a JDK.
+java_suffices() {
+  local major java
   major=$(java_major || true)
-  [ "${major:-0}" -ge 17 ] && return
+  [ "${major:-0}" -ge 17 ] || return 1
+  java=${JAVA_HOME:+$JAVA_HOME/bin/java}
+  [ "$1" != test ] || [ -x "$(dirname "$(readlink -f "${java:-$(command -v java)}")")/javac" ]
+}
+
+install_java() {
+  java_suffices "$1" && return
   if apt-cache show openjdk-17-jdk-headless >/dev/null 2>&1; then
     apt_install openjdk-17-jdk-headless
   else
     apt_install default-jdk-headless
   fi
-  major=$(java_major || true)
-  [ "${major:-0}" -ge 17 ] || die "Kafka needs Java 17 or newer, found '${major:-none}': set JAVA_HOME or make /usr/bin/java point to a newer one"
+  java_suffices "$1" || die "a JDK of Java 17 or newer is needed, found Java '$(java_major || true)': set JAVA_HOME or make /usr/bin/java point to a newer one"
 }
 
 make_venv() {
@@ -92,7 +98,7 @@ esac
 if command -v dpkg-query >/dev/null; then
   mapfile -t lacking < <(missing "${packages[@]}")
   [ ${#lacking[@]} = 0 ] || apt_install "${lacking[@]}"
-  [ "$mode" = build ] || install_java
+  [ "$mode" = build ] || install_java "$mode"
 else
   say "setup: this is not Debian or Ubuntu; these packages, or what they are called here, must be there: ${packages[*]}"
 fi
