@@ -20,7 +20,7 @@ struct block {
     uint32_t refs;
     size_t size; /* usable bytes at data */
     char *data;
-    struct block *next; /* in the pool's free stack */
+    struct block *next; /* in one of the pool's free stacks */
 };
 
 /* Part of a block, kept alive by one reference. b == NULL: nothing held. */

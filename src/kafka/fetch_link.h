@@ -19,14 +19,14 @@
 #ifndef KAFKA_FETCH_LINK_H
 #define KAFKA_FETCH_LINK_H
 
+#include "base/limits.h"
 #include "kafka/fetcher.h"
 #include "kafka/part_table.h"
 #include "loop/backoff.h"
 
-#define FETCH_BYTES_USUAL   (1 * MiB)   /* cheapest answer: still in the cache when it leaves */
 #define FETCH_BYTES_LEAST   (128 * KiB) /* asked of a broker that has little to give */
 #define FETCH_PART_LEAST    (32 * KiB)
-#define FETCH_SLOW_US       50000 /* full answers that take longer come from far: ask for more */
+#define FETCH_SLOW_US       20000 /* full answers that take longer come from far: ask for more */
 #define FETCH_SLOW_RUN      8     /* so many of them in a row */
 #define FETCH_RESUME_MS     50    /* longest wait of a poll while a partition may resume */
 #define FETCH_RESUME_FOR_MS 2000  /* a partition that rests longer will not resume at once */

@@ -104,7 +104,7 @@ struct relay {
 };
 
 /* Bytes of a partition on their way, in the queue and in flight, beyond which it is not fetched. */
-#define RELAY_QUEUE_USUAL (1 * MiB)
+#define RELAY_QUEUE_USUAL (512 * KiB)
 #define RELAY_QUEUE_MOST  (8 * MiB) /* of a target that is far */
 
 /* relay_data.c */

@@ -33,7 +33,7 @@ TEST(last_in_first_out)
     CHECK(!a);
     CHECK_EQ(pool_used(p), 0);
     b = take(p, BLOCK);
-    a = take(p, BLOCK / 2);
+    a = take(p, BLOCK / 2 + 1);
     CHECK(b->data == data_b);
     CHECK(a->data == data_a);
     block_drop(&a);
@@ -169,6 +169,9 @@ TEST(large_blocks_are_reused)
     b = take(p, 2 * BLOCK);
     CHECK(a->data == four);
     CHECK(b->data == two);
+    block_drop(&a);
+    a = take(p, BLOCK / 8 + 1);
+    CHECK_EQ(a->size, BLOCK / 4);
     block_drop(&a);
     block_drop(&b);
     pool_free(&p);
