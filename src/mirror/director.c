@@ -175,7 +175,8 @@ static void on_refresh(struct timer *t)
     struct director *d = container_of(t, struct director, refresh);
 
     if (d->state == DIRECTOR_RUNNING) {
-        d->refresh_step = REFRESH_LIST_SOURCE;
+        d->refresh_step = d->internal_missing ? REFRESH_INTERNAL : REFRESH_LIST_SOURCE;
+        d->internal_missing = false;
         director_goto(d, DIRECTOR_REFRESHING);
         director_wake(d);
     }

@@ -48,6 +48,7 @@ struct mirrored {
 
 enum refresh_step {
     REFRESH_LIST_SOURCE,
+    REFRESH_INTERNAL, /* first, when an internal topic could not be made before */
     REFRESH_LIST_TARGET,
     REFRESH_CONFIGS,
     REFRESH_CREATE,
@@ -84,6 +85,7 @@ struct director {
     } request;
 
     /* Preparing. */
+    bool internal_missing; /* one that the flow can do without */
     int32_t prepare_side; /* 0: at the target, 1: at the source */
 
     /* Loading. */

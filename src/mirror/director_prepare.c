@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Only topics that are missing are created, so that an existing set-up needs no right to create. The topics that the
- * flow cannot do without (positions, pairs, heartbeats) are tried until they are there; the others are for tools
- * (mm2-spec 5.9) and are tried again at every refresh of topics. Thread: control.
+ * flow cannot do without (positions and pairs; heartbeats, where the flow does nothing else) are tried until they are
+ * there; the others are for tools (mm2-spec 5.9): they hold nothing up and are tried again at every refresh of topics. Thread: control.
  */
 #include "mirror/director_internal.h"
 
@@ -31,7 +31,7 @@ static int32_t list_internal(struct director *d, bool target, struct internal_to
     if (target) {
         out[n++] = (struct internal_topic){ d->heartbeats_topic, 1,
                                             (int16_t)c->heartbeats_topic_replication_factor,
-                                            "heartbeats.topic.replication.factor", true, false };
+                                            "heartbeats.topic.replication.factor", !c->enabled, false };
         out[n++] = (struct internal_topic){ c->offsets_topic, c->offset_storage_partitions,
                                             (int16_t)c->offset_storage_replication_factor,
                                             "offset.storage.replication.factor", true, false };
@@ -64,6 +64,11 @@ static void next_side(struct director *d)
     }
     d->prepare_side = 0;
     director_well(d);
+    if (d->state == DIRECTOR_REFRESHING) { /* only what was missing before */
+        d->refresh_step = REFRESH_LIST_SOURCE;
+        director_wake(d);
+        return;
+    }
     director_goto(d, d->plan_only         ? DIRECTOR_REFRESHING
                      : d->config->enabled ? DIRECTOR_LOADING
                                           : DIRECTOR_RUNNING);
@@ -73,6 +78,28 @@ static void next_side(struct director *d)
 static bool is_fine(int32_t kerr)
 {
     return kerr == KERR_NONE || kerr == KERR_TOPIC_ALREADY_EXISTS;
+}
+
+/* What the broker said of one topic; true when the flow must wait for it. */
+static bool take_refusal(struct director *d, const struct internal_topic *topic,
+                         const struct kafka_create_topics_response_topic *t)
+{
+    bool moved = kerr_class(API_CREATE_TOPICS, t->error_code) == K_REFRESH;
+    struct route route = { .kind = ROUTE_CONTROLLER };
+    struct str text = arena_fmt(&d->arena, "topic %.*s cannot be created: %.*s%s(its replicas are set by %s)",
+                                STR_ARG(t->name), STR_ARG(t->error_message),
+                                t->error_message.n ? " " : "", topic->factor_key);
+
+    if (moved)
+        cluster_reroute(d->prepare_side == 0 ? d->target : d->source, &route);
+    if (moved || topic->needed) {
+        director_fail(d, kerr_name(t->error_code), "%.*s", STR_ARG(text));
+        return true;
+    }
+    d->internal_missing = true;
+    log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", t->name),
+              kv_c("code", kerr_name(t->error_code)), kv_str("text", text));
+    return false;
 }
 
 static void on_created(struct call *call)
@@ -85,28 +112,12 @@ static void on_created(struct call *call)
 
     if (director_call_failed(d, "creating internal topics"))
         return;
-    for (int32_t i = 0; i < r->topics.n; i++) {
-        const struct kafka_create_topics_response_topic *t = &r->topics.at[i];
-
-        for (int32_t j = 0; j < n; j++) {
-            if (!str_eq(list[j].name, t->name) || is_fine(t->error_code))
-                continue;
-            if (kerr_class(API_CREATE_TOPICS, t->error_code) == K_REFRESH) {
-                struct route route = { .kind = ROUTE_CONTROLLER };
-
-                cluster_reroute(d->prepare_side == 0 ? d->target : d->source, &route);
-            }
-            stay = stay || list[j].needed;
-            director_fail(d, kerr_name(t->error_code),
-                          "topic %.*s cannot be created: %.*s%s(its replicas are set by %s)",
-                          STR_ARG(t->name), STR_ARG(t->error_message),
-                          t->error_message.n ? " " : "", list[j].factor_key);
-        }
-    }
-    if (stay)
-        return;
-    timer_cancel(d->loop, &d->retry); /* what is missing can wait for the next refresh */
-    next_side(d);
+    for (int32_t i = 0; i < r->topics.n; i++)
+        for (int32_t j = 0; j < n; j++)
+            if (str_eq(list[j].name, r->topics.at[i].name) && !is_fine(r->topics.at[i].error_code))
+                stay = take_refusal(d, &list[j], &r->topics.at[i]) || stay;
+    if (!stay)
+        next_side(d);
 }
 
 /* All of them are compacted; the positions topic takes offset.storage.<config> too. */

@@ -340,6 +340,9 @@ void director_refresh(struct director *d)
 {
     arena_reset(&d->arena);
     switch (d->refresh_step) {
+    case REFRESH_INTERNAL:
+        director_prepare(d);
+        break;
     case REFRESH_LIST_SOURCE:
         list_source(d);
         break;

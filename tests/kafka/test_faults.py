@@ -230,3 +230,14 @@ def test_leader_moves(pool, name, side):
         result = compare.topics(flow.source, name, flow.target, flow.remote())
         assert result.equal and result.records == sum(counts.values()), str(result)
         h.wait(lambda h: not h.status()["faults"], what="the faults to be over")
+
+
+def test_a_heartbeats_topic_that_cannot_be_made_holds_nothing_up(own_flow):
+    flow = own_flow
+    feed.create_topic(flow.source, flow.name, 1)
+    feed.write(flow.source, flow.name, [(b"%d" % i, b"v%d" % i) for i in range(50)])
+    with Heliostat(flow.config(heartbeats__topic__replication__factor=3)) as h:
+        h.wait_copied(flow.source, [flow.name])
+        assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
+        log = h.log.read_text()
+        assert re.search(r"topic\.fault.*topic=heartbeats .*INVALID_REPLICATION_FACTOR.*heartbeats\.topic\.replication\.factor", log), log
