@@ -133,7 +133,7 @@ def archive(version):
         probe = cluster.Cluster(version, archive=None, jvm=["-XX:ArchiveClassesAtExit=%s" % temp])
         try:
             probe.start()
-            probe.terminate(1)
+            probe.terminate(1, limit=240)  # the archive is written on the way out, slowly on a busy machine
         finally:
             probe.stop()
         if not temp.exists():
