@@ -70,6 +70,7 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
     list_init(&f->dirty);
     list_init(&f->waiting);
     list_init(&f->storing);
+    f->maps_memory_max = (size_t)config->offset_map_max;
     f->source = cluster_new(l, &config->source, config->source_alias);
     f->target = cluster_new(l, &config->target, config->target_alias);
     f->fetcher = fetcher_new(f->source, pool, (int8_t)config->source.isolation_level);
@@ -142,6 +143,7 @@ static void add_counts(struct flow_counts *to, const struct flow_counts *c)
     to->dropped_batches += c->dropped_batches;
     to->retries += c->retries;
     to->skipped_records += c->skipped_records;
+    to->foreign_records += c->foreign_records;
 }
 
 void flow_release(struct flow *f, struct str topic, int32_t partition)

@@ -27,6 +27,7 @@ struct flow_identity {
 struct flow_counts {
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries;
     uint64_t skipped_records;
+    uint64_t foreign_records; /* target offsets between ours that others took */
 };
 
 /* config and pool must outlive it. */

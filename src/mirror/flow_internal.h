@@ -10,6 +10,7 @@
 #include "kafka/topic_writer.h"
 #include "loop/backoff.h"
 #include "mirror/flow.h"
+#include "mirror/relay_map.h"
 
 struct flow {
     struct loop *loop;
@@ -31,6 +32,7 @@ struct flow {
     struct list_node dirty;   /* relays whose pair changed since it was last put */
     struct list_node waiting; /* relays that wait for a topic, a leader or a retry */
     struct list_node storing; /* relays that wait until their first pair is acknowledged */
+    size_t maps_memory, maps_memory_max; /* of all relays' offset maps */
     struct flow_counts gone;  /* counts of relays that are no more */
     struct view_loss losses[64];
     int32_t losses_n;
@@ -82,6 +84,11 @@ struct relay {
     bool has_pair, from_earliest, dirty, position_changed, registered;
     uint64_t state_ticket;
     uint32_t order_refusals; /* in a row, without an ack between */
+
+    /* Which target offset each source offset became; NULL until there is something to tell. */
+    struct offset_map *map;
+    enum offset_reason map_before; /* what lies before it */
+    bool skip_unseen; /* others have written among the records that are skipped: their places are not known */
 
     /* Questions. */
     enum relay_question question;

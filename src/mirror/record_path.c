@@ -36,6 +36,7 @@ struct record_path {
     struct buf area;     /* records being encoded */
     struct buf packed;   /* payloads of all batches made */
     struct buf runs;     /* struct record_run, of all batches made */
+    struct buf skipped;  /* struct record_run, of skipped records */
     struct buf made;     /* struct made */
 };
 
@@ -65,6 +66,7 @@ struct record_path *record_path_new(void)
     buf_init(&rp->area, RECORD_PATH_UNPACKED_MAX);
     buf_init(&rp->packed, PACKED_MAX);
     buf_init(&rp->runs, SIZE_MAX);
+    buf_init(&rp->skipped, SIZE_MAX);
     buf_init(&rp->made, SIZE_MAX);
     return rp;
 }
@@ -78,6 +80,7 @@ void record_path_free(struct record_path **rp)
     buf_fini(&(*rp)->area);
     buf_fini(&(*rp)->packed);
     buf_fini(&(*rp)->runs);
+    buf_fini(&(*rp)->skipped);
     buf_fini(&(*rp)->made);
     mem_free(*rp);
     *rp = NULL;
@@ -97,6 +100,7 @@ static void clear_all(struct record_path *rp)
     clear(&rp->area);
     clear(&rp->packed);
     clear(&rp->runs);
+    clear(&rp->skipped);
     clear(&rp->made);
 }
 
@@ -123,6 +127,18 @@ static enum err job_open(struct job *j, struct str bytes, struct str *records)
     return e;
 }
 
+static void note_run(struct buf *runs, size_t runs_at, int64_t source, int32_t index)
+{
+    struct record_run *last = NULL, run = { .source = source, .index = index, .count = 1 };
+
+    if (runs->n > runs_at)
+        last = (struct record_run *)(void *)(runs->p + runs->n) - 1;
+    if (last && last->source + last->count == source)
+        last->count++;
+    else
+        buf_put(runs, &run, sizeof(run));
+}
+
 /* Reads everything once, and finds the records that stay. */
 static enum err survey(const struct job *j, struct str records, struct range *kept,
                        struct record_path_result *out)
@@ -139,7 +155,7 @@ static enum err survey(const struct job *j, struct str records, struct range *ke
         if (j->source.base_offset + rec.offset_delta < j->o->start)
             out->trimmed++;
         else if (out->skipped < j->o->skip_records)
-            out->skipped++;
+            note_run(&j->rp->skipped, 0, j->source.base_offset + rec.offset_delta, (int32_t)out->skipped++);
         else
             continue;
         kept->at = r;
@@ -147,18 +163,6 @@ static enum err survey(const struct job *j, struct str records, struct range *ke
     kept->n = kept->at.left;
     kept->bytes = reader_left(&kept->at.in);
     return record_reader_end(&r);
-}
-
-static void note_run(struct buf *runs, size_t runs_at, int64_t source, int32_t index)
-{
-    struct record_run *last = NULL, run = { .source = source, .index = index, .count = 1 };
-
-    if (runs->n > runs_at)
-        last = (struct record_run *)(void *)(runs->p + runs->n) - 1;
-    if (last && last->source + last->count == source)
-        last->count++;
-    else
-        buf_put(runs, &run, sizeof(run));
 }
 
 /* Encodes the records into the area; gives the newest time among them. */
@@ -294,6 +298,9 @@ enum err record_path_run(struct record_path *rp, const char *p, size_t size,
     if (e)
         goto out;
     result.made = (int32_t)(rp->made.n / sizeof(struct made));
+    if (result.skipped && o->skipped)
+        o->skipped(o->arg, (const struct record_run *)(const void *)rp->skipped.p,
+                   (int32_t)(rp->skipped.n / sizeof(struct record_run)));
     emit_all(&j);
     *out = result;
 out:

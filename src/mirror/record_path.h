@@ -46,6 +46,8 @@ struct record_path_options {
     struct batch_stamp
         stamp; /* of the first batch made; later ones go on with base_sequence + count (mod 2^31);
                                  base_sequence -1 stays -1 */
+    /* What was met of skip_records, once, before anything is emitted; indexes count the skipped. May be NULL. */
+    void (*skipped)(void *arg, const struct record_run *runs, int32_t n);
     void (*emit)(void *arg,
                  const struct record_path_batch *made); /* zero or more times, in order */
     void *arg;

@@ -130,6 +130,7 @@ static void stop_data(struct relay *r)
     r->resting = false;
     r->walked = r->pair.source;
     r->skip = 0;
+    r->skip_unseen = false;
 }
 
 static void stand_back(struct relay *r, enum relay_state to, int64_t wait_ms)
@@ -357,6 +358,7 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
                               : (struct pair){ .source = start->next, .target = -1,
                                                .producer_id = f->producer_id, .leader_epoch = -1 };
     r->has_pair = r->registered = start->has_pair;
+    r->map_before = start->has_pair ? OFFSET_LOST : OFFSET_SURE;
     r->jump = start->next;
     r->from_earliest = start->from_earliest;
     r->out_of_range = -1;
@@ -400,6 +402,7 @@ void relay_free(struct relay **rp)
     producer_detach(r->flow->producer, &r->produce);
     cluster_unwatch(r->flow->source, &r->source_meta);
     cluster_unwatch(r->flow->target, &r->target_meta);
+    relay_map_free(r);
     task_cancel(&r->step);
     list_remove(&r->dirty_node);
     list_remove(&r->waiting_node);

@@ -67,18 +67,24 @@ static void move_source(struct relay *r, int64_t offset)
 }
 
 /* The target holds fewer records than were acknowledged (an unclean election, or a copy of the topic made
- * anew): go back by as many. Exact where the source has no holes in that stretch. */
-static void go_back(struct relay *r, int64_t records)
+ * anew): go back to the first that it lost. n: how many it lost; -1: all from its present end on. Where the map does
+ * not know the place exactly, rather twice than never, and it is said. */
+static void go_back(struct relay *r, int64_t n)
 {
+    int64_t was = r->pair.source, records = n >= 0 ? n : r->pair.target - r->target_log_end;
+    bool exact = relay_map_go_back(r, n, &records);
     char name[400], text[200];
 
-    records = MIN(records, r->pair.source);
     snprintf(text, sizeof(text),
              "the target lost %" PRId64 " acknowledged records; copying again from source offset %" PRId64,
-             records, r->pair.source - records);
+             records, r->pair.source);
     relay_name(r, name, sizeof(name));
     log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
-    move_source(r, r->pair.source - records);
+    if (!exact)
+        log_event(EV_DUPLICATES, kv_c("relay", name), kv_int("from_offset", r->pair.source),
+                  kv_int("to_offset", was - 1),
+                  kv_c("cause", "the target lost records, and the offset map does not know which"));
+    move_source(r, r->pair.source);
     r->pair.target = MAX(r->target_log_end, 0);
     r->pair.sequence = ((r->pair.sequence - records) % SEQUENCE_MOD + SEQUENCE_MOD) % SEQUENCE_MOD;
     if (records > 0)
@@ -100,12 +106,13 @@ static void count_skip(struct relay *r)
             r->skip = since;
         else
             go_back(r, SEQUENCE_MOD - since);
+        r->skip_unseen = r->skip > 0 && r->skip != beyond;
     } else if (r->producer_found) {
         return; /* an epoch of before: nothing has been written in ours */
     } else if (beyond >= 0) {
         r->skip = beyond;
     } else {
-        go_back(r, -beyond);
+        go_back(r, -1);
     }
 }
 
@@ -118,6 +125,8 @@ static void first_pair(struct relay *r, int64_t source)
         r->pair.epoch = r->last_epoch_seen;
         r->pair.sequence = (r->last_sequence + INT64_C(1)) % SEQUENCE_MOD;
     }
+    if (!r->has_pair)
+        r->map_before = r->jump >= 0 ? OFFSET_LOST : OFFSET_SURE;
     r->has_pair = true;
     r->registered = false;
 }
@@ -164,6 +173,7 @@ void relay_jump(struct relay *r)
     relay_name(r, name, sizeof(name));
     log_event(EV_SEQUENCE, kv_c("relay", name),
               kv_c("text", "the stored position is beyond ours: another mirror has copied since"));
+    relay_map_unseen(r, r->jump, r->target_log_end);
     move_source(r, r->jump);
     r->pair.target = r->target_log_end;
     r->jump = -1;
@@ -189,6 +199,7 @@ static void conclude(struct relay *r)
         new_epoch(r);
     if (r->skip == 0 && r->jump > r->pair.source)
         relay_jump(r);
+    relay_map_follow(r);
     r->walked = r->pair.source;
     r->next_sequence = (r->pair.sequence + r->skip) % SEQUENCE_MOD;
     if (r->registered)

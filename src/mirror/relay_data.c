@@ -102,6 +102,14 @@ static void skipped(struct relay *r, int64_t records, int64_t next, int32_t lead
 {
     r->skip -= records;
     r->counts.skipped_records += (uint64_t)records;
+    if (r->skip_unseen && r->skip > 0)
+        return; /* the pair can only move over all of them */
+    if (r->skip_unseen) {
+        records = (r->next_sequence - r->pair.sequence + SEQUENCE_MOD) % SEQUENCE_MOD;
+        relay_map_unseen(r, next, r->target_log_end);
+        r->pair.target = r->target_log_end - records;
+        r->skip_unseen = false;
+    }
     r->pair.sequence = (r->pair.sequence + records) % SEQUENCE_MOD;
     r->pair.target += records;
     r->pair.source = next;
@@ -112,8 +120,12 @@ static void skipped(struct relay *r, int64_t records, int64_t next, int32_t lead
 /* Records of the batch that are in the target already, after a restart; the rest begins at *start. */
 static bool skip_batch(struct relay *r, const struct batch *b)
 {
+    struct record_run run = { .source = b->base_offset, .count = b->count };
+
     if (r->skip < b->count)
         return false;
+    if (!r->skip_unseen)
+        relay_map_skipped(r, &run, 1);
     skipped(r, b->count, batch_last_offset(b) + 1, b->leader_epoch);
     return true;
 }
@@ -125,6 +137,14 @@ struct decode_out {
     int64_t first; /* source offset of the first record made; -1: none */
 };
 
+static void on_skipped(void *arg, const struct record_run *runs, int32_t n)
+{
+    struct decode_out *d = arg;
+
+    if (!d->relay->skip_unseen)
+        relay_map_skipped(d->relay, runs, n);
+}
+
 static void on_decoded(void *arg, const struct record_path_batch *made)
 {
     struct decode_out *d = arg;
@@ -135,6 +155,7 @@ static void on_decoded(void *arg, const struct record_path_batch *made)
     o->owned = str_of(mem_copy_str(made->payload.p, made->payload.n), made->payload.n);
     o->source_base = made->source_first;
     o->source_last = made->source_last;
+    relay_map_note(o, made->runs, made->runs_n);
     if (d->first < 0)
         d->first = made->source_first;
     send(r, o, d->batch, made->count);
@@ -150,6 +171,7 @@ static bool decode_batch(struct relay *r, const struct walk_step *s, int64_t sta
         .skip_records = r->skip,
         .keep_append_time = true,
         .stamp = stamp,
+        .skipped = on_skipped,
         .emit = on_decoded,
         .arg = &d,
     };
@@ -212,7 +234,7 @@ static bool handle(struct relay *r, const struct walk_step *s, struct block *blo
 /* Over offsets that hold nothing to copy the pair moves without an acknowledgement. */
 static void settle(struct relay *r)
 {
-    if (producer_pending(&r->produce) != 0 || r->pair.source >= r->walked)
+    if (producer_pending(&r->produce) != 0 || r->pair.source >= r->walked || r->skip_unseen)
         return;
     r->pair.source = r->walked;
     r->pair.leader_epoch = r->fetch.last_epoch;
@@ -281,13 +303,31 @@ void relay_on_fetched(struct fetch_part *p, const struct fetched *f)
         walk_all(r, f);
 }
 
+/* Offsets of the target that are not ours lie between the last acknowledged batch and this one. */
+static void note_foreign(struct relay *r, int64_t target)
+{
+    char name[400];
+
+    if (target <= r->pair.target)
+        return;
+    if (r->counts.foreign_records == 0) {
+        relay_name(r, name, sizeof(name));
+        log_event(EV_FOREIGN, kv_c("relay", name), kv_int("from_offset", r->pair.target),
+                  kv_int("to_offset", target - 1));
+    }
+    r->counts.foreign_records += (uint64_t)(target - r->pair.target);
+}
+
 void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct produced *a)
 {
     struct relay *r = container_of(p, struct relay, produce);
     uint64_t bytes = BATCH_HEADER_SIZE + (o->owned.p ? o->owned.n : o->payload.n);
+    int64_t target = a->base_offset >= 0 ? a->base_offset : r->pair.target;
 
+    note_foreign(r, target);
+    relay_map_acked(r, o, target);
     r->pair.source = o->source_last + 1;
-    r->pair.target = (a->base_offset >= 0 ? a->base_offset : r->pair.target) + o->count;
+    r->pair.target = target + o->count;
     r->pair.sequence = (r->pair.sequence + o->count) % SEQUENCE_MOD;
     r->pair.leader_epoch = o->leader_epoch;
     r->acked_timestamp_ms = o->timestamp_ms;
