@@ -73,7 +73,7 @@ struct produce_failure {
 
 static inline size_t outgoing_size(const struct outgoing *o)
 {
-    return BATCH_HEADER_SIZE + (o->owned.p ? o->owned.n : o->payload.n);
+    return BATCH_HEADER_SIZE + o->payload.n;
 }
 
 /* produce_part.c: puts the partition where it may be sent from, if it may. */

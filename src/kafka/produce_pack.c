@@ -49,7 +49,7 @@ static void fill(struct produce_request *r, struct outgoing *o)
     out = &t->partition_data.at[t->partition_data.n++];
     out->index = o->part->partition;
     out->records.head = str_of((const char *)o->header, BATCH_HEADER_SIZE);
-    out->records.body = o->owned.p ? o->owned : str_of(o->payload.p, o->payload.n);
+    out->records.body = str_of(o->payload.p, o->payload.n);
 }
 
 static void on_done(struct call *c)

@@ -29,7 +29,6 @@ void outgoing_free(struct outgoing **op)
     *op = NULL;
     must_say(!o->request, "a batch on its way was freed");
     slice_drop(&o->payload);
-    mem_free((char *)(uintptr_t)o->owned.p); /* ours: only const for readers */
     mem_free(o->note);
     mem_free(o);
 }
@@ -210,8 +209,6 @@ static struct outgoing *copy_of(struct outgoing *o)
     c->request = NULL;
     c->unsure = true;
     c->payload = slice_ref(&o->payload);
-    if (o->owned.p)
-        c->owned = str_of(mem_copy_str(o->owned.p, o->owned.n), o->owned.n);
     o->note = NULL; /* has moved */
     return c;
 }

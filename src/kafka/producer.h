@@ -26,13 +26,16 @@ struct produced {
     int64_t log_start_offset;
 };
 
+enum outgoing_made { OUTGOING_RELAYED, OUTGOING_DECODED, OUTGOING_COALESCED };
+
 /* A batch on its way. The owner makes it (producer_batch_new), the producer owns it from producer_send until
  * on_acked or until producer_take_back. */
 struct outgoing {
     struct list_node node;
     unsigned char header[BATCH_HEADER_SIZE]; /* as it goes on the wire */
-    struct slice payload;  /* what follows the header; of a fetch block, or */
-    struct str owned;      /* heap bytes of the record path (mem_free'd with the batch); payload.b is NULL then */
+    struct slice payload;  /* what follows the header: of a fetch block, or of a block of its own */
+    enum outgoing_made made; /* for the owner's counts */
+    int32_t merged;        /* source batches that it was made of, when OUTGOING_COALESCED */
     int64_t source_base;   /* first and last source offset that this batch covers, for the owner */
     int64_t source_last;
     int32_t count;         /* records */

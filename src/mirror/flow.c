@@ -107,6 +107,7 @@ void flow_free(struct flow **fp)
     cluster_free(&f->source);
     cluster_free(&f->target);
     record_path_free(&f->record_path);
+    mem_free(f->gather);
     arena_fini(&f->names);
     arena_fini(&f->loss_names);
     mem_free(f);
@@ -140,6 +141,7 @@ static void add_counts(struct flow_counts *to, const struct flow_counts *c)
     to->bytes += c->bytes;
     to->relayed_batches += c->relayed_batches;
     to->decoded_batches += c->decoded_batches;
+    to->coalesced_batches += c->coalesced_batches;
     to->dropped_batches += c->dropped_batches;
     to->retries += c->retries;
     to->skipped_records += c->skipped_records;

@@ -26,8 +26,8 @@ struct flow_identity {
 
 struct flow_counts {
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries;
-    uint64_t skipped_records;
     uint64_t foreign_records; /* target offsets between ours that others took */
+    uint64_t skipped_records, coalesced_batches;
 };
 
 /* config and pool must outlive it. */

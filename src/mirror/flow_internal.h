@@ -25,6 +25,7 @@ struct flow {
     struct asker *ask_source, *ask_target;
     struct topic_writer *positions, *state;
     struct record_path *record_path; /* made at the first batch that needs it */
+    struct gather *gather;           /* likewise */
     struct cluster_listener source_changed, target_changed;
     struct relay **relays;
     size_t relays_n, relays_room;
@@ -108,6 +109,8 @@ struct relay {
     uint64_t empty_answers;
     size_t answer_bytes; /* of the last fetch answer that brought any */
     bool resting;        /* fetched enough for now */
+    bool coalescing;     /* the last answers brought many small batches */
+    uint32_t answers_without; /* in a row, while coalescing */
 };
 
 /* Bytes of a partition on their way, in the queue and in flight, beyond which it is not fetched. */
@@ -115,6 +118,10 @@ struct relay {
 #define RELAY_QUEUE_MOST  (8 * MiB) /* of a target that is far */
 
 /* relay_data.c */
+void relay_send(struct relay *r, struct outgoing *o);
+struct batch_stamp relay_stamp(const struct relay *r);
+/* The pair moves over records that are in the target already. */
+void relay_skipped(struct relay *r, int64_t records, int64_t next, int32_t leader_epoch);
 void relay_fetch_on(struct relay *r); /* lets a resting partition be fetched, if it may */
 void relay_on_fetched(struct fetch_part *p, const struct fetched *f);
 void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct produced *r);

@@ -483,6 +483,8 @@ void relay_view(const struct relay *r, struct view_partition *out)
                       : lag < 0 ? -1 : 0,
         .relayed_batches = r->counts.relayed_batches,
         .decoded_batches = r->counts.decoded_batches,
+        .coalesced_batches = r->counts.coalesced_batches,
+        .coalescing = r->coalescing,
         .dropped_batches = r->counts.dropped_batches,
         .records = r->counts.records,
         .bytes = r->counts.bytes,

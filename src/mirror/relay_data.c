@@ -3,11 +3,8 @@
  *
  * Runs in callbacks of fetcher and producer, which come from the loop and never from inside a call of ours.
  */
-#include "base/alloc.h"
 #include "base/log.h"
-#include "mirror/flow_internal.h"
-#include "mirror/record_path.h"
-#include "mirror/walk.h"
+#include "mirror/relay_records.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,19 +61,16 @@ static void diverge(struct relay *r, const struct fetched *f)
     relay_restart(r);
 }
 
-static void send(struct relay *r, struct outgoing *o, const struct batch *b, int32_t count)
+void relay_send(struct relay *r, struct outgoing *o)
 {
     o->careful = r->flow->producer_id >= 0 &&
-                 (b->max_timestamp < 0 ||
-                  b->max_timestamp < loop_wall_ms(r->flow->loop) - CAREFUL_AGE_MS);
-    o->count = count;
-    o->leader_epoch = b->leader_epoch;
-    o->timestamp_ms = b->max_timestamp;
-    r->next_sequence = (r->next_sequence + count) % SEQUENCE_MOD;
+                 (o->timestamp_ms < 0 ||
+                  o->timestamp_ms < loop_wall_ms(r->flow->loop) - CAREFUL_AGE_MS);
+    r->next_sequence = (r->next_sequence + o->count) % SEQUENCE_MOD;
     producer_send(r->flow->producer, &r->produce, o);
 }
 
-static struct batch_stamp stamp_of(const struct relay *r)
+struct batch_stamp relay_stamp(const struct relay *r)
 {
     if (r->flow->producer_id < 0)
         return (struct batch_stamp){ .producer_id = -1, .producer_epoch = -1, .base_sequence = -1 };
@@ -88,17 +82,20 @@ static struct batch_stamp stamp_of(const struct relay *r)
 static void relay_batch(struct relay *r, const struct walk_step *s, struct block *block)
 {
     struct outgoing *o = outgoing_new();
-    struct batch_stamp stamp = stamp_of(r);
+    struct batch_stamp stamp = relay_stamp(r);
 
     batch_restamp(s->p, s->batch.size, &stamp, o->header);
     o->payload = slice_of(block, s->p + BATCH_HEADER_SIZE, s->batch.size - BATCH_HEADER_SIZE);
     o->source_base = s->batch.base_offset;
     o->source_last = batch_last_offset(&s->batch);
-    send(r, o, &s->batch, s->batch.count);
+    o->count = s->batch.count;
+    o->leader_epoch = s->batch.leader_epoch;
+    o->timestamp_ms = s->batch.max_timestamp;
+    relay_send(r, o);
 }
 
 /* The pair moves over records that are in the target already: all three of its counts, or it would be false. */
-static void skipped(struct relay *r, int64_t records, int64_t next, int32_t leader_epoch)
+void relay_skipped(struct relay *r, int64_t records, int64_t next, int32_t leader_epoch)
 {
     r->skip -= records;
     r->counts.skipped_records += (uint64_t)records;
@@ -126,70 +123,22 @@ static bool skip_batch(struct relay *r, const struct batch *b)
         return false;
     if (!r->skip_unseen)
         relay_map_skipped(r, &run, 1);
-    skipped(r, b->count, batch_last_offset(b) + 1, b->leader_epoch);
+    relay_skipped(r, b->count, batch_last_offset(b) + 1, b->leader_epoch);
     return true;
 }
 
-/* What the record path gives back, one call per batch that it made. */
-struct decode_out {
-    struct relay *relay;
-    const struct batch *batch;
-    int64_t first; /* source offset of the first record made; -1: none */
-};
-
-static void on_skipped(void *arg, const struct record_run *runs, int32_t n)
+/* Everything up to the end of the batch has been looked at; false: the partition starts anew. */
+static bool walked(struct relay *r, const struct batch *b)
 {
-    struct decode_out *d = arg;
-
-    if (!d->relay->skip_unseen)
-        relay_map_skipped(d->relay, runs, n);
-}
-
-static void on_decoded(void *arg, const struct record_path_batch *made)
-{
-    struct decode_out *d = arg;
-    struct relay *r = d->relay;
-    struct outgoing *o = outgoing_new();
-
-    memcpy(o->header, made->header, BATCH_HEADER_SIZE);
-    o->owned = str_of(mem_copy_str(made->payload.p, made->payload.n), made->payload.n);
-    o->source_base = made->source_first;
-    o->source_last = made->source_last;
-    relay_map_note(o, made->runs, made->runs_n);
-    if (d->first < 0)
-        d->first = made->source_first;
-    send(r, o, d->batch, made->count);
-}
-
-/* R2: the record path. `r->skip` records of it are in the target already. False: the partition stopped. */
-static bool decode_batch(struct relay *r, const struct walk_step *s, int64_t start)
-{
-    struct decode_out d = { .relay = r, .batch = &s->batch, .first = -1 };
-    struct batch_stamp stamp = stamp_of(r);
-    struct record_path_options options = {
-        .start = start,
-        .skip_records = r->skip,
-        .keep_append_time = true,
-        .stamp = stamp,
-        .skipped = on_skipped,
-        .emit = on_decoded,
-        .arg = &d,
-    };
-    struct record_path_result result;
-    enum err e;
-
-    if (!r->flow->record_path)
-        r->flow->record_path = record_path_new();
-    e = record_path_run(r->flow->record_path, s->p, s->batch.size, &options, &result);
-    if (e == E_OK) {
-        if (result.skipped)
-            skipped(r, result.skipped, result.made ? d.first : batch_last_offset(&s->batch) + 1,
-                    s->batch.leader_epoch);
-        return true;
+    r->walked = MAX(r->walked, batch_last_offset(b) + 1);
+    r->fetch.last_epoch = b->leader_epoch;
+    if (r->skip == 0 && r->jump > r->walked && producer_pending(&r->produce) == 0) {
+        r->pair.source = r->walked;
+        relay_jump(r);
+        relay_restart(r);
+        return false;
     }
-    relay_halt(r, err_name(e), "the batch at source offset %" PRId64 " cannot be read: %s",
-               s->batch.base_offset, err_text(e));
-    return false;
+    return true;
 }
 
 /* One batch; false: the partition stopped or starts anew, and the walk ends. */
@@ -215,19 +164,25 @@ static bool handle(struct relay *r, const struct walk_step *s, struct block *blo
     } else if (r->skip > 0 && !decode && skip_batch(r, b)) {
         ;
     } else if (decode || r->skip > 0) {
-        if (!decode_batch(r, s, r->walked))
+        if (!relay_decode(r, s))
             return false;
     } else {
         relay_batch(r, s, block);
     }
-    r->walked = MAX(r->walked, batch_last_offset(b) + 1);
-    r->fetch.last_epoch = b->leader_epoch;
-    if (r->skip == 0 && r->jump > r->walked && producer_pending(&r->produce) == 0) {
-        r->pair.source = r->walked;
-        relay_jump(r);
-        relay_restart(r);
-        return false;
-    }
+    return walked(r, b);
+}
+
+/* Those that were gathered: as one batch where that pays, else one by one. */
+static bool handle_gathered(struct relay *r, struct block *block)
+{
+    const struct gather *g = r->flow->gather;
+    size_t n = relay_gathered(r);
+
+    if (relay_merge(r, n))
+        return walked(r, &g->steps[n - 1].batch);
+    for (size_t i = 0; i < n; i++)
+        if (!handle(r, &g->steps[i], block))
+            return false;
     return true;
 }
 
@@ -255,9 +210,18 @@ static void walk_all(struct relay *r, const struct fetched *f)
     };
     struct walk_step s;
 
-    while (walk_next(&w, &s))
-        if (!handle(r, &s, f->records.b))
+    relay_gather_begin(r);
+    while (walk_next(&w, &s)) {
+        if (relay_gather(r, &s))
+            continue;
+        if (!handle_gathered(r, f->records.b))
             return;
+        if (!relay_gather(r, &s) && !handle(r, &s, f->records.b))
+            return;
+    }
+    if (!handle_gathered(r, f->records.b))
+        return;
+    relay_gather_end(r);
     settle(r);
     r->fetch.offset = r->walked;
     r->answer_bytes = f->records.n;
@@ -321,7 +285,7 @@ static void note_foreign(struct relay *r, int64_t target)
 void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct produced *a)
 {
     struct relay *r = container_of(p, struct relay, produce);
-    uint64_t bytes = BATCH_HEADER_SIZE + (o->owned.p ? o->owned.n : o->payload.n);
+    uint64_t bytes = BATCH_HEADER_SIZE + o->payload.n;
     int64_t target = a->base_offset >= 0 ? a->base_offset : r->pair.target;
 
     note_foreign(r, target);
@@ -334,10 +298,17 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
     r->target_log_end = MAX(r->target_log_end, r->pair.target);
     r->counts.records += (uint64_t)o->count;
     r->counts.bytes += bytes;
-    if (o->owned.p)
-        r->counts.decoded_batches++;
-    else
+    switch (o->made) {
+    case OUTGOING_RELAYED:
         r->counts.relayed_batches++;
+        break;
+    case OUTGOING_DECODED:
+        r->counts.decoded_batches++;
+        break;
+    case OUTGOING_COALESCED:
+        r->counts.coalesced_batches += (uint64_t)o->merged;
+        break;
+    }
     r->counts.retries += o->tries > 1 ? o->tries - 1 : 0;
     relay_well(r);
     if (producer_pending(p) == 0 && r->state == RELAY_COPYING)
@@ -361,7 +332,7 @@ static void refuse_order(struct relay *r)
 void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message)
 {
     struct relay *r = container_of(p, struct relay, produce);
-    size_t size = BATCH_HEADER_SIZE + (o->owned.p ? o->owned.n : o->payload.n);
+    size_t size = BATCH_HEADER_SIZE + o->payload.n;
     const char *code = kerr_name(kerr);
     int64_t at = o->source_base;
 

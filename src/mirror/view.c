@@ -38,6 +38,7 @@ static void add_report(struct view_flow *to, struct view *v, const struct flow_r
     to->bytes += rep->counts.bytes;
     to->relayed_batches += rep->counts.relayed_batches;
     to->decoded_batches += rep->counts.decoded_batches;
+    to->coalesced_batches += rep->counts.coalesced_batches;
     to->dropped_batches += rep->counts.dropped_batches;
     to->retries += rep->counts.retries;
     to->positions_stored_ms = MAX(to->positions_stored_ms, rep->positions_stored_ms);

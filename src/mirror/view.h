@@ -22,6 +22,8 @@ struct view_partition {
     int64_t source_start, source_end, target_end;
     int64_t lag_records, lag_bytes, lag_ms;
     uint64_t relayed_batches, decoded_batches, dropped_batches, records, bytes;
+    uint64_t coalesced_batches; /* at the source; they left as fewer */
+    bool coalescing;
     uint64_t skipped_records; /* found in the target already, after a restart */
     int64_t queued_bytes;
     struct fault fault; /* code "" when none */
@@ -35,6 +37,7 @@ struct view_flow {
     bool ready;        /* first plan applied and copying (or nothing to do) */
     int64_t lag_records, lag_bytes;
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries, heartbeats;
+    uint64_t coalesced_batches;
     int64_t topics, partitions_n;
     int64_t last_refresh_ms, positions_stored_ms; /* wall clock; 0 never */
     struct fault fault;

@@ -3,6 +3,7 @@
  */
 #include "mirror/walk.h"
 
+#include "wire/legacy.h"
 #include "wire/prim.h"
 
 static enum walk_action halt(struct walk_step *s, const char *code, const char *why)
@@ -99,6 +100,16 @@ static bool is_sane(const struct batch *b)
            b->base_offset <= INT64_MAX - b->last_offset_delta;
 }
 
+/* Messages of v0 and v1 know no transactions. */
+static enum walk_action decide_legacy(const struct walk *w, struct walk_step *s)
+{
+    if (w->check_crcs && !legacy_crc_ok(s->p, s->batch.size))
+        return retry(s, "CORRUPT_MESSAGE", "a fetched message does not match its checksum");
+    if (s->batch.base_offset < 0 || s->batch.base_offset == INT64_MAX)
+        return retry(s, "CORRUPT_MESSAGE", "a fetched message has an impossible offset");
+    return s->batch.base_offset < w->start ? WALK_DROP : WALK_DECODE;
+}
+
 bool walk_next(struct walk *w, struct walk_step *out)
 {
     struct walk_step s = { .action = WALK_DROP, .p = w->bytes.p };
@@ -107,9 +118,8 @@ bool walk_next(struct walk *w, struct walk_step *out)
     case BATCH_END:
         return false;
     case BATCH_LEGACY:
-        s.action = halt(&s, "OLD_RECORD_FORMAT",
-                        "the log holds messages of format v0 or v1 (written before Kafka 0.11), which "
-                        "this version cannot copy");
+        s.action = decide_legacy(w, &s);
+        w->bytes = str_part(w->bytes, s.batch.size, w->bytes.n);
         break;
     case BATCH_UNKNOWN:
         s.action = halt(&s, "NEW_RECORD_FORMAT",

@@ -11,7 +11,7 @@
 
 enum walk_action {
     WALK_RELAY,  /* R0/R1: a new header, the payload as it is */
-    WALK_DECODE, /* R2: the record path */
+    WALK_DECODE, /* R2: the record path; messages of v0 and v1 always */
     WALK_DROP,   /* nothing of it belongs in the target */
     WALK_HALT,   /* the partition must stop; `why` says what to do */
     WALK_RETRY,  /* these bytes cannot be trusted: fetch them again */

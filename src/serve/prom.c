@@ -159,6 +159,8 @@ static int64_t flow_number(enum metric m, const struct view_flow *f)
         return (int64_t)f->relayed_batches;
     case METRIC_FLOW_DECODED:
         return (int64_t)f->decoded_batches;
+    case METRIC_FLOW_COALESCED:
+        return (int64_t)f->coalesced_batches;
     case METRIC_FLOW_DROPPED:
         return (int64_t)f->dropped_batches;
     case METRIC_FLOW_RETRIES:
@@ -207,6 +209,8 @@ static int64_t partition_number(enum metric m, const struct view_partition *p)
         return (int64_t)p->relayed_batches;
     case METRIC_PARTITION_DECODED:
         return (int64_t)p->decoded_batches;
+    case METRIC_PARTITION_COALESCED:
+        return (int64_t)p->coalesced_batches;
     case METRIC_PARTITION_DROPPED:
         return (int64_t)p->dropped_batches;
     case METRIC_PARTITION_SKIPPED:

@@ -100,6 +100,7 @@ static void put_flow(struct answer *a, struct json *j)
     json_put_uint(j, "bytes", f->bytes);
     json_put_uint(j, "relayed_batches", f->relayed_batches);
     json_put_uint(j, "decoded_batches", f->decoded_batches);
+    json_put_uint(j, "coalesced_batches", f->coalesced_batches);
     json_put_uint(j, "dropped_batches", f->dropped_batches);
     json_put_uint(j, "retries", f->retries);
     json_put_uint(j, "heartbeats", f->heartbeats);
@@ -138,6 +139,8 @@ static void put_row(struct answer *a, struct json *j)
     json_put_int(j, "lag_ms", p->lag_ms);
     json_put_uint(j, "relayed_batches", p->relayed_batches);
     json_put_uint(j, "decoded_batches", p->decoded_batches);
+    json_put_uint(j, "coalesced_batches", p->coalesced_batches);
+    json_put_bool(j, "coalescing", p->coalescing);
     json_put_uint(j, "dropped_batches", p->dropped_batches);
     json_put_uint(j, "records", p->records);
     json_put_uint(j, "bytes", p->bytes);

@@ -20,6 +20,7 @@
 #define AT_LEADER_EPOCH      12
 #define AT_MAGIC             16
 #define AT_CRC               17
+#define AT_LEGACY_ATTRIBUTES 17
 #define AT_ATTRIBUTES        21
 #define AT_LAST_OFFSET_DELTA 23
 #define AT_BASE_TIMESTAMP    27
@@ -82,6 +83,9 @@ enum batch_next batch_peek(struct str bytes, struct batch *out)
     if (magic != 2) {
         out->base_offset = (int64_t)load_u64(bytes.p + AT_BASE_OFFSET);
         out->magic = magic;
+        out->attributes = (unsigned char)bytes.p[AT_LEGACY_ATTRIBUTES];
+        out->leader_epoch = -1;
+        out->producer_id = -1;
         return magic == 0 || magic == 1 ? BATCH_LEGACY : BATCH_UNKNOWN;
     }
     load_header(bytes.p, out);

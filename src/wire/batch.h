@@ -46,7 +46,8 @@ static inline int64_t batch_last_offset(const struct batch *b)
 enum batch_next {
     BATCH_END,       /* nothing, or an incomplete tail (a normal end of a fetch) */
     BATCH_V2,        /* *out is filled */
-    BATCH_LEGACY,    /* magic 0 or 1: only base_offset, magic and size are set */
+    BATCH_LEGACY,    /* magic 0 or 1: only base_offset (the last one, of a wrapper), magic, attributes, size and the
+                        fields that say none (leader epoch, producer id) are set; see legacy.h */
     BATCH_UNKNOWN,   /* magic above 2; the same fields are set */
     BATCH_MALFORMED, /* an impossible length (size 0), or impossible numbers (all is set) */
 };

@@ -42,7 +42,7 @@ def check_status(h, flow):
     for p in parts:
         assert p["target_topic"] == flow.remote() and p["state"] in STATES and p["fault"] is None
         assert p["next_offset"] == p["source_end"] == p["target_end"] == ends[p["partition"]][1] == p["records"]
-        assert p["relayed_batches"] > 0 and p["decoded_batches"] == 0 and p["lag_records"] == 0 and p["bytes"] > 0
+        assert p["relayed_batches"] + p["coalesced_batches"] > 0 and p["decoded_batches"] == 0 and p["lag_records"] == 0 and p["bytes"] > 0
     assert {c["alias"] for c in status["clusters"]} >= {flow.a, flow.b}
     assert all(c["cluster_id"] and c["brokers"] for c in status["clusters"])
     assert status["faults"] == [] and status["losses"] == []

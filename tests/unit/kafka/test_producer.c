@@ -31,6 +31,8 @@ struct rig {
     int64_t pid;
 };
 
+static struct pool *payloads;
+
 /* Two records that name partition and batch. */
 static struct outgoing *make(const struct writer *w, int64_t pid, int32_t number)
 {
@@ -38,8 +40,11 @@ static struct outgoing *make(const struct writer *w, int64_t pid, int32_t number
     struct batch_builder b;
     struct batch_stamp stamp = { .producer_id = pid, .base_sequence = 2 * number };
     char text[64];
+    struct block *block;
     struct str bytes;
 
+    if (!payloads)
+        payloads = pool_new(64 * KiB, MiB);
     batch_builder_init(&b, 4096);
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof(text), "%d:%d:%d", w->part.partition, number, i);
@@ -47,8 +52,10 @@ static struct outgoing *make(const struct writer *w, int64_t pid, int32_t number
     }
     bytes = batch_builder_finish(&b, pid >= 0 ? &stamp : NULL);
     memcpy(o->header, bytes.p, BATCH_HEADER_SIZE);
-    o->owned.n = bytes.n - BATCH_HEADER_SIZE;
-    o->owned.p = mem_copy_str(bytes.p + BATCH_HEADER_SIZE, o->owned.n);
+    block = pool_take(payloads, bytes.n - BATCH_HEADER_SIZE, 0);
+    memcpy(block->data, bytes.p + BATCH_HEADER_SIZE, bytes.n - BATCH_HEADER_SIZE);
+    o->payload = slice_of(block, block->data, bytes.n - BATCH_HEADER_SIZE);
+    block_drop(&block);
     o->source_base = 2 * number;
     o->source_last = 2 * number + 1;
     o->count = 2;

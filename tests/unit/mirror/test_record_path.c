@@ -293,7 +293,9 @@ TEST(refusals)
     CHECK_EQ(run_bytes(p, 0), E_INVALID);
     p[m.bytes.n - 1] ^= 1;
     CHECK_EQ(run_bytes(p, m.bytes.n), E_CORRUPT);
-    p[16] = 1;
+    p[16] = 1; /* a message of v1, by its looks */
+    CHECK_EQ(run_bytes(p, m.bytes.n), E_CORRUPT);
+    p[16] = 3;
     CHECK_EQ(run_bytes(p, m.bytes.n), E_INVALID);
     buf_fini(&m.bytes);
     m.bits = BATCH_CONTROL;
