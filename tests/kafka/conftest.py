@@ -11,13 +11,42 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from lab import heliostat, jars  # noqa: E402
 from lab.cluster import Cluster  # noqa: E402
 
+ASAN = heliostat.TOP / "build" / "asan" / "heliostat"
+CLUSTERS = ("own_flow", "three", "guarded", "filled", "written")  # fixtures that start clusters for a few tests
 _numbers = itertools.count(1)
 
 
 def pytest_configure(config):
     """The marks that ./test selects by."""
     config.addinivalue_line("markers", "java: compares with the real MirrorMaker 2 or other Java programs")
-    config.addinivalue_line("markers", "sanitize: runs once more with the program built with sanitizers")
+    config.addinivalue_line("markers", "asan: runs the program that is built with sanitizers")
+    config.addinivalue_line("markers", "long: begins early when tests run side by side")
+
+
+def group_of(item):
+    """Tests that share clusters which the others do not need."""
+    mark = item.get_closest_marker("xdist_group")
+    return mark.args[0] if mark else ""
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
+def pytest_collection_modifyitems(items):
+    """./test runs tests side by side (--dist loadgroup): a group stays in one process, and the longest tests come first,
+    so that no process works alone at the end."""
+    for item in items:
+        fixture = next((name for name in CLUSTERS if name in item.fixturenames), None)
+        if fixture:
+            item.add_marker(pytest.mark.xdist_group(fixture))
+    items.sort(key=lambda item: (group_of(item) == "", item.get_closest_marker("long") is None, group_of(item)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Ends the clusters of a group behind its last test: also an idle broker takes 3 % of a core."""
+    result = yield
+    if group_of(item) and (nextitem is None or group_of(nextitem) != group_of(item)):
+        POOL.stop(keep=PAIR)
+    return result
 
 
 class Pool:
@@ -28,15 +57,15 @@ class Pool:
 
     def get(self, version, name="", **options):
         """A running cluster; the same one for the same version and name."""
-        return self.many((version,), name, **options)[0]
+        return self.many([(version, name)], **options)[0]
 
-    def many(self, versions, name="", **options):
-        """Several, started at the same time."""
-        keys = [(jars.short(v), name) for v in versions]
+    def many(self, wanted, **options):
+        """Several by (version, name), started at the same time."""
+        keys = [(jars.short(version), name) for version, name in wanted]
         fresh = []
         for key in keys:
             if key not in self.clusters:
-                c = Cluster(key[0], name="%s%s" % (name or "kafka-", key[0]), **options)
+                c = Cluster(key[0], name="%s-%s" % (key[1] or "kafka", key[0]), **options)
                 self.clusters[key] = c
                 c.launch()
                 fresh.append(c)
@@ -44,24 +73,33 @@ class Pool:
             c.wait_ready()
         return [self.clusters[k] for k in keys]
 
-    def stop(self):
-        """Ends them all."""
-        for c in self.clusters.values():
-            c.stop()
+    def stop(self, keep=()):
+        """Ends all but some."""
+        for key in self.clusters.keys() - set(keep):
+            self.clusters.pop(key).stop()
 
 
-@pytest.fixture(scope="session")
+POOL = Pool()
+PAIR = (("4.3.0", "source"), ("4.3.0", "target"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def end_of_clusters():
+    """None outlives the run."""
+    yield
+    POOL.stop()
+
+
+@pytest.fixture
 def pool():
     """All shared clusters of the run."""
-    p = Pool()
-    yield p
-    p.stop()
+    return POOL
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def pair(pool):
     """Two Kafka 4.3 clusters that tests share; a test that kills brokers starts its own."""
-    return [pool.get("4.3.0", "source"), pool.get("4.3.0", "target")]
+    return pool.many(PAIR)
 
 
 class Flow:
@@ -82,6 +120,20 @@ class Flow:
 
 
 @pytest.fixture
+def three(pool):
+    """A cluster of three brokers that tests may kill."""
+    return pool.get("4.3.0", "three", brokers=3)
+
+
+@pytest.fixture(params=["release", pytest.param("asan", marks=pytest.mark.asan)])
+def build(request, monkeypatch):
+    """A test that asks for this runs twice: the second time with sanitizers."""
+    if request.param == "asan":
+        monkeypatch.setenv("HELIOSTAT_BIN", str(ASAN))
+    return request.param
+
+
+@pytest.fixture
 def flow(pair, name):
     """A flow between the shared clusters."""
     return Flow(name, *pair)
@@ -90,7 +142,7 @@ def flow(pair, name):
 @pytest.fixture
 def own_flow(pool, name):
     """A flow between clusters that tests may kill."""
-    return Flow(name, *pool.many(("4.3.0",), "own-source"), *pool.many(("4.3.0",), "own-target"))
+    return Flow(name, *pool.many([("4.3.0", "own-source"), ("4.3.0", "own-target")]))
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """Records of every shape and codec arrive equal in every part, and none of their batches is decompressed."""
-import os
-
 import pytest
 
 from lab import compare, feed
 from lab.heliostat import Heliostat
 
 
-@pytest.mark.sanitize
-def test_mixed_records_of_all_codecs(flow, full):
-    count = 1_000_000 if full else 20_000 if "asan" in os.environ.get("HELIOSTAT_BIN", "") else 60_000
+@pytest.mark.long
+def test_mixed_records_of_all_codecs(build, flow, full):
+    count = 1_000_000 if full else 20_000 if build == "asan" else 60_000
     big = 0.0005 if full else 0.002
     feed.create_topic(flow.source, flow.name, 12)
     feed.mixed(flow.source, flow.name, count // 2, 12, seed=1, big=big)

@@ -21,6 +21,7 @@ def no_damage(flow, counts):
     assert not result.repeated, str(result)
 
 
+@pytest.mark.long
 def test_kill_and_restart_under_load(flow, full):
     kills = 20 if full else 5
     dice = random.Random(8)

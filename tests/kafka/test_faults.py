@@ -85,6 +85,7 @@ def test_two_aliases_of_one_cluster_without_a_flow_are_fine(flow):
         assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
 
 
+@pytest.mark.long
 def test_unreachable_cluster_at_the_start(flow):
     """Keeps trying and says why, while the other flow runs; joins in when the cluster appears."""
     feed.create_topic(flow.source, flow.name, 2)
@@ -186,6 +187,7 @@ def test_an_answer_that_is_not_kafka_is_named(flow, tmp_path, kind):
             assert h.stop() == 0 and time.monotonic() - began < 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_connections_cut_inside_a_frame(pool, name, side):
     port = ports.free_port()
@@ -209,9 +211,8 @@ def test_connections_cut_inside_a_frame(pool, name, side):
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_leader_moves(pool, name, side):
+def test_leader_moves(pool, three, name, side):
     """The leader of a partition is killed under load in a cluster of three; later it leads again."""
-    three = pool.get("4.3.0", "three", brokers=3)
     other = pool.get("4.3.0", "target" if side == "source" else "source")
     flow = Flow(name, *((three, other) if side == "source" else (other, three)))
     feed.create_topic(flow.source, name, 3, replication=3 if side == "source" else 1)

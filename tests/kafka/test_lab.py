@@ -87,9 +87,10 @@ def test_numbered_feed_is_gapless(pair, name):
     assert set(place.values()) == {5000}
 
 
+@pytest.mark.xdist_group("releases")
 @pytest.mark.parametrize("version", jars.VERSIONS)
 def test_every_release_starts_and_survives_a_kill(pool, version, name):
-    c = pool.get(version)
+    c = pool.get(version, "target")
     feed.create_topic(c.bootstrap, name, 2)
     feed.write(c.bootstrap, name, [(b"k", b"before")])
     c.kill()

@@ -9,6 +9,7 @@ from confluent_kafka import Producer
 from lab import feed
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.xdist_group("releases")
 
 
 def probe(bootstrap, topic):

@@ -34,6 +34,7 @@ def compacted(bootstrap, topic, tombstones_ms):
     assert seen < written / 2, "the cleaner has left %d of %d records" % (seen, written)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tombstones_ms", [100, 86400000], ids=["tombstones-gone", "tombstones-kept"])
 def test_compacted(flow, tombstones_ms):
     compacted(flow.source, flow.name, tombstones_ms)

@@ -11,8 +11,7 @@ from lab.heliostat import Heliostat
 STATES = {"idle", "starting", "copying", "caught-up", "retrying", "halted", "paused"}
 
 
-@pytest.mark.sanitize
-def test_live_data_crosses(flow):
+def test_live_data_crosses(build, flow):
     feed.create_topic(flow.source, flow.name, 4)
     producer = feed.Numbered(flow.source, flow.name, 4, rate=2000)
     producer.start()

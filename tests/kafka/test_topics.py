@@ -1,6 +1,7 @@
 """Topics on the target: made with the right number of partitions, grown with the source, found while others flow."""
 import time
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from lab import compare, feed
@@ -102,6 +103,7 @@ def test_a_source_topic_made_anew_while_stopped_is_copied_from_its_start(flow):
         assert got[100:] == [b"v%d" % i for i in range(150)]
 
 
+@pytest.mark.long
 def test_a_new_topic_flows_and_the_others_do_not_pause(flow):
     feed.create_topic(flow.source, flow.name, 1)
     producer = feed.Numbered(flow.source, flow.name, 1, rate=500)

@@ -6,24 +6,23 @@ from lab import compare, feed, jars
 from lab.heliostat import Heliostat
 
 TOPIC, COUNT = "versions", 2000
+pytestmark = pytest.mark.xdist_group("releases")
 
 
-@pytest.fixture(scope="module")
-def sides(pool):
-    """Source and target clusters of all releases; the sources hold the same topic of mixed records."""
-    sources = pool.many(jars.VERSIONS, "source")
-    targets = pool.many(jars.VERSIONS, "target")
-    for c in sources:
-        if not feed.partitions_of(c.bootstrap, TOPIC):
-            feed.create_topic(c.bootstrap, TOPIC, 3)
-            feed.mixed(c.bootstrap, TOPIC, COUNT, 3, big=0.005)
-    return dict(zip(jars.VERSIONS, sources)), dict(zip(jars.VERSIONS, targets))
+@pytest.fixture
+def sides(pool, source, target):
+    """A source and a target cluster; all sources hold the same topic of mixed records."""
+    sides = pool.many([(source, "source"), (target, "target")])
+    if not feed.partitions_of(sides[0].bootstrap, TOPIC):
+        feed.create_topic(sides[0].bootstrap, TOPIC, 3)
+        feed.mixed(sides[0].bootstrap, TOPIC, COUNT, 3, big=0.005)
+    return sides
 
 
 @pytest.mark.parametrize("target", jars.VERSIONS)
 @pytest.mark.parametrize("source", jars.VERSIONS)
 def test_pair(sides, source, target):
-    flow = Flow("v%s-%s" % (source[:3].replace(".", ""), target[:3].replace(".", "")), sides[0][source], sides[1][target])
+    flow = Flow("v%s-%s" % (source[:3].replace(".", ""), target[:3].replace(".", "")), *sides)
     with Heliostat(flow.config(TOPIC)) as h:
         h.wait_copied(flow.source, [TOPIC])
         result = compare.topics(flow.source, TOPIC, flow.target, flow.remote(TOPIC))
