@@ -1,11 +1,13 @@
 """Kafka's own Java programs: admin tools under the class names of each release, and the real MirrorMaker 2."""
+import hashlib
+import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import time
 
-from . import cluster, jars, procs
+from . import cache, cluster, jars, procs
 
 _NEW = "org.apache.kafka.tools."
 
@@ -95,17 +97,33 @@ class MirrorMaker:
             time.sleep(0.25)
 
 
-def consume(c, topic, isolation="read_uncommitted", idle_ms=2500):
-    """What Java's console consumer prints of a topic, partition by partition in order; offsets left out."""
-    shown = ("timestamp", "key", "partition", "headers")
-    options = [x for k in shown for x in ("--formatter-property" if c.version.startswith("4.") else "--property",
-                                          "print.%s=true" % k)]
-    text = tool_output(c, "org.apache.kafka.tools.consumer.ConsoleConsumer", "--topic", topic, "--from-beginning",
-                       "--isolation-level", isolation, "--timeout-ms", str(idle_ms), *options)
-    lines = [line for line in text.splitlines() if "\tPartition:" in line]
-    return sorted(lines, key=lambda line: line.split("Partition:")[1].split("\t")[0])
+def compiled(version, program):
+    """The folder with the classes of a program of this folder, compiled against the jars of a release."""
+    source = pathlib.Path(__file__).parent / (program + ".java")
+    mark = hashlib.sha256(source.read_bytes() + str(jars.archive_path(version)).encode()).hexdigest()[:12]
+    folder = cache.root() / "kafka" / ("%s-%s" % (program, mark))
+    with cache.locked(program):
+        if not folder.is_dir():
+            work = tempfile.mkdtemp(prefix=".%s-" % program, dir=folder.parent)
+            javac = str(pathlib.Path(jars.java()).resolve().parent / "javac")
+            done = subprocess.run([javac, "-d", work, "-cp", "%s/*" % jars.libs(version), str(source)],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if done.returncode:
+                raise cluster.LabError("javac %s\n%s" % (source, done.stderr[-3000:]))
+            os.rename(work, folder)
+    return folder
 
 
-def tool_output(c, main, *args):
-    """A program whose exit code says nothing: the console consumer ends with an error when it is idle."""
-    return run_class(c.version, main, "--bootstrap-server", c.bootstrap, *args, check=False)
+def consume(*places, version="4.3.0"):
+    """What Java's consumer sees of topics, given as (bootstrap, topic, isolation level): for each of them a list of
+    (partition, timestamp type, timestamp, key, value, headers), partition by partition. Bytes are in hex, "-" is null."""
+    run = command(version, "Consume", *(word for place in places for word in place))
+    run[run.index("-cp") + 1] += ":%s" % compiled(version, "Consume")  # the archive is for what stands before it
+    done = subprocess.run(run, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
+    if done.returncode:
+        raise cluster.LabError("Consume ended with %d\n%s" % (done.returncode, done.stderr[-3000:]))
+    out = [[] for _ in places]
+    for text in done.stdout.splitlines():
+        number, partition, kind, stamp, key, value, *headers = text.split(" ")
+        out[int(number)].append((int(partition), kind, int(stamp), key, value, headers))
+    return out
