@@ -74,6 +74,17 @@ def test_alteration_and_disorder_are_found(pair, name):
     assert (result.altered, result.disorder, result.missing, result.repeated) == (1, 1, 0, 0), str(result)
 
 
+def test_a_difference_of_the_timestamp_type_alone_is_named(pair, name):
+    source, target = (c.bootstrap for c in pair)
+    feed.create_topic(source, name, 1, {"message.timestamp.type": "LogAppendTime"})
+    feed.create_topic(target, name, 1)
+    feed.write(source, name, [(b"k", b"%d" % i) for i in range(20)])
+    copier.copy(source, name, target, name)
+    result = compare.topics(source, name, target, name)
+    assert result.altered == result.records == 20 and "only the timestamp type" in str(result)
+    assert compare.topics(source, name, target, name, with_type=False).equal
+
+
 def test_numbered_feed_is_gapless(pair, name):
     source = pair[0].bootstrap
     feed.create_topic(source, name, 4)

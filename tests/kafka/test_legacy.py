@@ -5,6 +5,7 @@ from conftest import Flow
 from lab import compare, feed
 from lab.heliostat import Heliostat
 
+pytestmark = pytest.mark.xdist_group("releases")
 CODECS = ("none", "gzip", "snappy", "lz4")
 FORMATS = {"v0": "0.9.0", "v1": "0.10.2"}
 ROWS = 400
