@@ -176,8 +176,10 @@ static void start_directors(struct control *c)
 {
     c->directors_n = (int32_t)c->config->flow_count;
     c->directors = mem_array((size_t)c->directors_n, sizeof(*c->directors));
-    for (int32_t i = 0; i < c->directors_n; i++)
+    for (int32_t i = 0; i < c->directors_n; i++) {
         c->directors[i] = director_new(c->loop, &c->config->flows[i], c->worlds, c->workers_n);
+        director_name_instance(c->directors[i], str_c(c->instance));
+    }
 }
 
 /* With a clean drain everything is taken apart; else the workers are in the middle of something that the

@@ -63,6 +63,7 @@ void call_begin(struct call *c, struct loop *l, void *holder, void (*let_go)(str
     c->loop = l;
     c->error = E_OK;
     c->text[0] = '\0';
+    c->kerr = 0;
     c->version = -1;
     c->throttle_ms = 0;
     c->broker_id = -1;

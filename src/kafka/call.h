@@ -40,6 +40,7 @@ struct call {
     struct arena arena;
     struct slice bytes; /* the answer; when b is NULL the bytes are the call's own heap memory */
     char text[CALL_TEXT_MAX]; /* for people, when error is set; names the peer */
+    int32_t kerr;             /* with E_KAFKA: what the coordinator's look-up was refused with; else 0 */
     int32_t throttle_ms;      /* throttle_time_ms of the answer */
     int64_t sent_us;
     int32_t broker_id; /* who answered (-1: a bootstrap address) */

@@ -91,7 +91,7 @@ static void note_refused(struct coordinator *k, int error, struct str message)
     k->state = COORDINATOR_UNKNOWN;
     snprintf(text, sizeof(text), "no coordinator of %.*s: %s %.*s", STR_ARG(k->key),
              kerr_name(error), STR_ARG(message));
-    cluster_route_refuse(k->cluster, k->kind, k->key, text);
+    cluster_route_refuse(k->cluster, k->kind, k->key, error, text);
 }
 
 static void on_found(struct call *c)

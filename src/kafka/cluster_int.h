@@ -148,7 +148,7 @@ void cluster_route_init(struct cluster *cl);
 void cluster_route_fini(struct cluster *cl);
 void cluster_route_wake(struct cluster *cl);
 /* Ends every waiting call of that coordinator. */
-void cluster_route_refuse(struct cluster *cl, enum route_kind kind, struct str key,
+void cluster_route_refuse(struct cluster *cl, enum route_kind kind, struct str key, int32_t kerr,
                           const char *text);
 
 /* cluster_coord.c: the broker id, or CLUSTER_UNKNOWN while it is being found out. */

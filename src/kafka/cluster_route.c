@@ -259,7 +259,7 @@ void cluster_reroute(struct cluster *cl, const struct route *r)
         cluster_refresh(cl);
 }
 
-void cluster_route_refuse(struct cluster *cl, enum route_kind kind, struct str key,
+void cluster_route_refuse(struct cluster *cl, enum route_kind kind, struct str key, int32_t kerr,
                           const char *text)
 {
     struct list_node *n, *next;
@@ -268,8 +268,10 @@ void cluster_route_refuse(struct cluster *cl, enum route_kind kind, struct str k
     {
         struct route_wait *w = container_of(n, struct route_wait, node);
 
-        if (w->route.kind == kind && str_eq(w->route.key, key))
-            end_wait(w, E_KAFKA, text);
+        if (w->route.kind != kind || !str_eq(w->route.key, key))
+            continue;
+        w->call->kerr = kerr;
+        end_wait(w, E_KAFKA, text);
     }
 }
 

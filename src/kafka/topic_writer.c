@@ -170,7 +170,7 @@ static void on_step(struct task *t)
 {
     struct topic_writer *w = container_of(t, struct topic_writer, step);
 
-    if (list_is_empty(&w->tickets))
+    if (list_is_empty(&w->tickets) || w->shut_out)
         return;
     place(w);
     if (!list_is_empty(&w->unplaced))
@@ -210,6 +210,19 @@ struct topic_writer *topic_writer_new(struct cluster *cl, struct str topic,
     list_init(&w->tickets);
     call_init(&w->id_call, API_INIT_PRODUCER_ID, &w->id_request, on_id);
     backoff_init(&w->id_backoff, config->retry_backoff_ms, config->retry_backoff_max_ms);
+    return w;
+}
+
+struct topic_writer *topic_writer_new_as(struct cluster *cl, struct str topic, const struct topic_writer_ops *ops,
+                                         int64_t producer_id, int16_t epoch)
+{
+    struct topic_writer *w = topic_writer_new(cl, topic, ops);
+
+    w->given = true;
+    w->id_state = ID_HELD;
+    w->identity = 1;
+    w->producer_id = producer_id;
+    w->producer_epoch = epoch;
     return w;
 }
 
@@ -279,6 +292,11 @@ uint64_t topic_writer_acked(const struct topic_writer *w)
 bool topic_writer_is_idle(const struct topic_writer *w)
 {
     return list_is_empty(&w->tickets);
+}
+
+bool topic_writer_is_shut_out(const struct topic_writer *w)
+{
+    return w->shut_out;
 }
 
 const struct fault *topic_writer_fault(const struct topic_writer *w)

@@ -22,6 +22,10 @@ struct topic_writer_ops {
 };
 
 struct topic_writer *topic_writer_new(struct cluster *cl, struct str topic, const struct topic_writer_ops *ops);
+/* Writes under a producer id that the caller was given, from the given epoch on; where the broker's memory of it differs
+ * the epoch is raised. Once a later epoch of somebody else's is met it is shut out: it writes nothing any more. */
+struct topic_writer *topic_writer_new_as(struct cluster *cl, struct str topic, const struct topic_writer_ops *ops,
+                                         int64_t producer_id, int16_t epoch);
 void topic_writer_free(struct topic_writer **w);
 
 /* Copies key and value. partition -1: by murmur2 of the key. timestamp -1: the loop's wall clock. value null: tombstone.
@@ -30,6 +34,7 @@ uint64_t topic_writer_put(struct topic_writer *w, int32_t partition, struct str 
 /* All puts up to and including this ticket are acknowledged. */
 uint64_t topic_writer_acked(const struct topic_writer *w);
 bool topic_writer_is_idle(const struct topic_writer *w);
+bool topic_writer_is_shut_out(const struct topic_writer *w);
 const struct fault *topic_writer_fault(const struct topic_writer *w);
 
 #endif

@@ -61,6 +61,8 @@ struct topic_writer {
     uint32_t identity; /* counts producer ids */
     int64_t producer_id;
     int16_t producer_epoch;
+    bool given;    /* the id is the caller's: no other is ever asked for */
+    bool shut_out; /* somebody has written with a later epoch of it */
     struct call id_call;
     struct kafka_init_producer_id_request id_request;
     struct backoff id_backoff;

@@ -155,12 +155,27 @@ static void part_acked(struct writer_part *wp)
         w->ops.on_idle(w->ops.arg);
 }
 
-/* The broker's memory of our producer id is not ours: a new one begins at 0. What it might double is a
- * key's last value. */
+/* The broker's memory of our producer id is not ours: a new one, or the next epoch of a given one, begins at 0. What
+ * it might double is a key's last value. */
 static void new_identity(struct writer_part *wp)
 {
-    if (wp->w->id_state == ID_HELD && wp->identity == wp->w->identity)
-        wp->w->id_state = ID_NONE;
+    struct topic_writer *w = wp->w;
+
+    if (w->id_state != ID_HELD || wp->identity != w->identity)
+        return;
+    if (!w->given) {
+        w->id_state = ID_NONE;
+    } else if (w->producer_epoch < INT16_MAX - 1) {
+        w->producer_epoch++;
+        w->identity++;
+    }
+}
+
+/* A later epoch of an id that is ours alone means that a successor has closed it. */
+static void shut_out(struct topic_writer *w)
+{
+    w->shut_out = true;
+    topic_writer_set_fault(w, kerr_name(KERR_INVALID_PRODUCER_EPOCH), "another process has taken the flow over");
 }
 
 static void part_refused(struct writer_part *wp, int32_t kerr)
@@ -168,8 +183,13 @@ static void part_refused(struct writer_part *wp, int32_t kerr)
     struct topic_writer *w = wp->w;
 
     switch (kerr_class(API_PRODUCE, kerr)) {
-    case K_ORDER:
     case K_FENCED:
+        if (w->given) {
+            shut_out(w);
+            return;
+        }
+        FALLTHROUGH;
+    case K_ORDER:
     case K_REJOIN:
         new_identity(wp);
         break;

@@ -1,8 +1,9 @@
 /* director.c -- the control side of one flow: its states, calls, start and end.
  * SPDX-License-Identifier: Apache-2.0
  *
- *  waiting -> preparing -> loading -> naming -> refreshing <-> running        each state is tried again after
- *     |                                                                       a failure, with back-off, for ever
+ *  waiting -> preparing -> joining -> loading -> naming -> refreshing <-> running     each state is tried again after
+ *     |                      ^           |         |          |            |         a failure, with back-off, for ever
+ *     |                      +- losing <-+---------+----------+------------+
  *     +--> refused (both aliases reach one cluster)         any -> stopping -> stopped
  *
  * A flow that is not enabled only writes heartbeats: waiting (for the target) -> preparing -> running.
@@ -29,11 +30,13 @@ static const struct {
 } states[] = {
     [DIRECTOR_WAITING] = { "waiting", "waiting", TO(DIRECTOR_PREPARING) | ANYTIME },
     [DIRECTOR_PREPARING] = { "preparing", "waiting",
-                             TO(DIRECTOR_LOADING) | TO(DIRECTOR_RUNNING) | TO(DIRECTOR_REFRESHING) | ANYTIME },
-    [DIRECTOR_LOADING] = { "loading", "loading", TO(DIRECTOR_NAMING) | ANYTIME },
-    [DIRECTOR_NAMING] = { "naming", "loading", TO(DIRECTOR_REFRESHING) | ANYTIME },
-    [DIRECTOR_REFRESHING] = { "refreshing", "copying", TO(DIRECTOR_RUNNING) | ANYTIME },
-    [DIRECTOR_RUNNING] = { "running", "copying", TO(DIRECTOR_REFRESHING) | ANYTIME },
+                             TO(DIRECTOR_JOINING) | TO(DIRECTOR_RUNNING) | TO(DIRECTOR_REFRESHING) | ANYTIME },
+    [DIRECTOR_JOINING] = { "joining", "waiting", TO(DIRECTOR_LOADING) | ANYTIME },
+    [DIRECTOR_LOADING] = { "loading", "loading", TO(DIRECTOR_NAMING) | TO(DIRECTOR_LOSING) | ANYTIME },
+    [DIRECTOR_NAMING] = { "naming", "loading", TO(DIRECTOR_REFRESHING) | TO(DIRECTOR_LOSING) | ANYTIME },
+    [DIRECTOR_REFRESHING] = { "refreshing", "copying", TO(DIRECTOR_RUNNING) | TO(DIRECTOR_LOSING) | ANYTIME },
+    [DIRECTOR_RUNNING] = { "running", "copying", TO(DIRECTOR_REFRESHING) | TO(DIRECTOR_LOSING) | ANYTIME },
+    [DIRECTOR_LOSING] = { "losing", "waiting", TO(DIRECTOR_JOINING) | ANYTIME },
     [DIRECTOR_REFUSED] = { "refused", "refused", TO(DIRECTOR_STOPPING) },
     [DIRECTOR_STOPPING] = { "stopping", "draining", TO(DIRECTOR_STOPPED) },
     [DIRECTOR_STOPPED] = { "stopped", "draining", 0 },
@@ -125,6 +128,7 @@ static bool step_waiting(struct director *d)
             d->plan_only(d->plan_arg, NULL);
         return false;
     }
+    director_group_start(d);
     director_goto(d, DIRECTOR_PREPARING);
     return true;
 }
@@ -143,6 +147,9 @@ static void director_step(struct task *t)
     case DIRECTOR_PREPARING:
         director_prepare(d);
         break;
+    case DIRECTOR_JOINING:
+        director_join(d);
+        break;
     case DIRECTOR_LOADING:
         director_load(d);
         break;
@@ -158,6 +165,7 @@ static void director_step(struct task *t)
             director_heartbeats_start(d);
         }
         break;
+    case DIRECTOR_LOSING:
     case DIRECTOR_REFUSED:
     case DIRECTOR_STOPPING:
     case DIRECTOR_STOPPED:
@@ -201,18 +209,29 @@ static void take_report(void *arg, struct flow_port *p, struct flow_report *repo
             continue;
         flow_report_free(&d->reports[i]);
         d->reports[i] = report;
+        if (report->shut_out)
+            director_shut_out(d);
         return;
     }
     flow_report_free(&report);
 }
+
+static void on_left(void *arg);
 
 static void finish(struct director *d)
 {
     if (d->state == DIRECTOR_STOPPED)
         return; /* the limit was first */
     timer_cancel(d->loop, &d->stop_limit);
+    if (d->all_stored && director_leave(d, on_left)) /* what is not stored is safer with a successor that waits */
+        return;
     director_goto(d, DIRECTOR_STOPPED);
     d->stopped(d->stopped_arg, d->all_stored);
+}
+
+static void on_left(void *arg)
+{
+    finish(arg);
 }
 
 static void port_drained(void *arg, struct flow_port *p, bool stored)
@@ -228,7 +247,11 @@ static void port_closed(void *arg, struct flow_port *p)
     struct director *d = arg;
 
     (void)p;
-    if (--d->ports_busy == 0)
+    if (--d->ports_busy)
+        return;
+    if (d->state == DIRECTOR_LOSING)
+        director_lost(d);
+    else
         finish(d);
 }
 
@@ -289,6 +312,11 @@ struct director *director_new_check(struct loop *l, const struct flow_config *co
     return d;
 }
 
+void director_name_instance(struct director *d, struct str instance)
+{
+    d->instance = arena_str(&d->names, instance);
+}
+
 static void on_stop_limit(struct timer *t)
 {
     struct director *d = container_of(t, struct director, stop_limit);
@@ -304,6 +332,8 @@ static void on_stop_now(struct timer *t)
 
 void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg, bool stored), void *arg)
 {
+    bool closing; /* the ports are on their way out already */
+
     d->stopped = done;
     d->stopped_arg = arg;
     d->all_stored = true;
@@ -313,8 +343,10 @@ void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg,
     topic_reader_free(&d->reader);
     topic_writer_free(&d->namer);
     director_heartbeats_stop(d);
+    director_fence_end(d);
+    closing = d->state == DIRECTOR_LOSING;
     director_goto(d, DIRECTOR_STOPPING);
-    for (int32_t i = 0; i < d->ports_n; i++) {
+    for (int32_t i = 0; i < d->ports_n && !closing; i++) {
         if (!flow_port_is_open(d->ports[i]))
             continue;
         d->ports_busy++;
@@ -338,6 +370,10 @@ void director_free(struct director **dp)
     mem_free(d->ports);
     mem_free(d->reports);
     task_cancel(&d->step);
+    director_fence_end(d);
+    group_free(&d->group);
+    mem_free(d->writers);
+    mem_free(d->writer_ids);
     cluster_unlisten(&d->target_changed);
     if (d->source)
         cluster_unlisten(&d->source_changed);
@@ -380,5 +416,7 @@ const char *director_shown_state(const struct director *d)
 {
     if (!d->config->enabled && d->state == DIRECTOR_RUNNING)
         return "disabled";
+    if (director_is_standby(d))
+        return "standby";
     return states[d->state].shown;
 }

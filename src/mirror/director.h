@@ -1,8 +1,8 @@
 /* director.h -- the control side of one flow: what is copied, where it begins, and which worker does it.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Runs on the control thread. It waits for both clusters, makes the internal topics, reads stored positions, gets
- * the producer id, then looks for topics every refresh.topics.interval.seconds: creates and grows their copies and
+ * Runs on the control thread. It waits for both clusters, makes the internal topics, waits for its turn where several
+ * processes have the flow, reads stored positions, gets the producer id, then looks for topics every refresh.topics.interval.seconds: creates and grows their copies and
  * hands partitions to the workers. Every failure is a fault that is tried again; nothing here ends the flow but a
  * cluster that would be mirrored to itself.
  */
@@ -27,6 +27,9 @@ struct director *director_new_check(struct loop *l, const struct flow_config *co
 /* Drains and closes everything, then calls done once from the loop, after limit_ms at the latest (a cluster may be
  * away). stored: every position is stored. */
 void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg, bool stored), void *arg);
+
+/* The name of this process, for the other members of the group. Before the loop runs. */
+void director_name_instance(struct director *d, struct str instance);
 
 /* Only after done. */
 void director_free(struct director **d);

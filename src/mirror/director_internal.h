@@ -5,6 +5,7 @@
 #define MIRROR_DIRECTOR_INTERNAL_H
 
 #include "kafka/cluster.h"
+#include "kafka/group.h"
 #include "kafka/topic_reader.h"
 #include "kafka/topic_writer.h"
 #include "loop/backoff.h"
@@ -19,10 +20,12 @@
 enum director_state {
     DIRECTOR_WAITING,   /* for the first answer of both clusters */
     DIRECTOR_PREPARING, /* internal topics (director_prepare.c) */
+    DIRECTOR_JOINING,   /* until the flow is ours to run (director_own.c) */
     DIRECTOR_LOADING,   /* positions and pairs (director_load.c) */
     DIRECTOR_NAMING,    /* the producer id (director_load.c) */
     DIRECTOR_REFRESHING, /* topics (director_topics.c) */
     DIRECTOR_RUNNING,   /* until the next refresh */
+    DIRECTOR_LOSING,    /* another process runs it now: until our flows are gone */
     DIRECTOR_REFUSED,
     DIRECTOR_STOPPING,
     DIRECTOR_STOPPED,
@@ -44,6 +47,16 @@ struct mirrored {
     int32_t partitions; /* handed to workers: [0, partitions) */
     bool seen;          /* in this refresh */
     struct fault fault;
+};
+
+#define DIRECTOR_WRITERS_MAX 4096
+
+/* Steps of DIRECTOR_LOADING. */
+enum load_step {
+    LOAD_STATE,
+    LOAD_FENCE,       /* shuts earlier writers out (director_fence.c) */
+    LOAD_STATE_AGAIN, /* what they may have written in between */
+    LOAD_POSITIONS,
 };
 
 enum refresh_step {
@@ -90,13 +103,23 @@ struct director {
 
     /* Loading. */
     struct topic_reader *reader;
-    int32_t loading; /* 0: positions, 1: state */
+    enum load_step loading;
     struct stored *stored;
     int64_t stored_n;
     int64_t producer_id;
     struct topic_writer *namer; /* writes the producer record */
     struct str state_topic, heartbeats_topic;
     struct arena names;
+
+    /* Whose turn it is. */
+    struct str instance;
+    struct group *group; /* NULL: no membership */
+    uint32_t term;       /* of the group, in which this turn began */
+    bool standby, leaving;
+    int64_t *writers; /* registered by anybody, as the state topic says */
+    size_t writers_n;
+    int64_t *writer_ids; /* ours: one per port, then the director's own; -1: none given */
+    struct fence *fence;
 
     /* Refreshing. */
     enum refresh_step refresh_step;
@@ -139,6 +162,23 @@ const char *director_shown_state(const struct director *d);
 void director_prepare(struct director *d);
 void director_heartbeats_start(struct director *d);
 void director_heartbeats_stop(struct director *d);
+
+/* director_own.c */
+void director_group_start(struct director *d);
+void director_join(struct director *d);
+bool director_is_standby(const struct director *d);
+/* The flow is another process's: drops everything, then joins again. */
+void director_lose(struct director *d, const char *why);
+void director_lost(struct director *d); /* the last port is closed */
+void director_shut_out(struct director *d);
+/* False: there is nothing to leave. Else left comes, soon. */
+bool director_leave(struct director *d, void (*left)(void *arg));
+
+/* director_fence.c */
+void director_fence(struct director *d);
+void director_fence_end(struct director *d);
+void director_writers_add(struct director *d, int64_t id);
+void director_writers_remove(struct director *d, int64_t id);
 
 /* director_load.c */
 void director_load(struct director *d);

@@ -1,7 +1,8 @@
 /* director_load.c -- reads where each partition stands, and settles under which producer id we write.
  * SPDX-License-Identifier: Apache-2.0
  *
- * First the positions topic (MirrorMaker's), then the state topic (ours); of each key the last record counts. A
+ * First the state topic (ours), then, once nobody else can write (director_fence.c), the state topic again if somebody
+ * could have, and the positions topic (MirrorMaker's); of each key the last record counts. A
  * producer id is taken once per flow and target cluster, kept in the state topic, and used for ever, by every
  * instance; it is stored before its first use. Thread: control.
  */
@@ -102,6 +103,10 @@ static void on_state(void *arg, const struct topic_record *r)
 
         d->producer_id = ours ? s.producer_id : -1;
     }
+    if (s.kind == STATE_WRITER && s.removed)
+        director_writers_remove(d, s.producer_id);
+    else if (s.kind == STATE_WRITER)
+        director_writers_add(d, s.producer_id);
     if (s.kind != STATE_PAIR || s.topic.n > KEY_MAX - sizeof(int32_t))
         return;
     at = get_stored(d, s.topic, s.partition);
@@ -109,10 +114,15 @@ static void on_state(void *arg, const struct topic_record *r)
     at->start.pair = s.pair;
 }
 
+static struct str topic_of(const struct director *d)
+{
+    return d->loading == LOAD_POSITIONS ? d->config->offsets_topic : d->state_topic;
+}
+
 static void on_read(void *arg, enum err e, int32_t kerr)
 {
     struct director *d = arg;
-    struct str topic = d->loading ? d->state_topic : d->config->offsets_topic;
+    struct str topic = topic_of(d);
 
     topic_reader_free(&d->reader);
     if (e || kerr) {
@@ -124,22 +134,22 @@ static void on_read(void *arg, enum err e, int32_t kerr)
               kv_int("records", d->stored_n), kv_int("partitions", HASH_COUNT(d->stored)));
     director_well(d);
     d->stored_n = 0;
-    if (d->loading++ == 0) {
-        director_wake(d);
-        return;
-    }
-    director_goto(d, DIRECTOR_NAMING);
+    if (d->loading == LOAD_POSITIONS)
+        director_goto(d, DIRECTOR_NAMING);
+    else
+        d->loading = d->loading == LOAD_STATE && d->group ? LOAD_FENCE : LOAD_POSITIONS;
     director_wake(d);
 }
 
 void director_load(struct director *d)
 {
-    struct topic_reader_ops ops = { .on_record = d->loading ? on_state : on_position,
+    struct topic_reader_ops ops = { .on_record = d->loading == LOAD_POSITIONS ? on_position : on_state,
                                     .on_done = on_read, .arg = d };
 
-    if (!d->reader)
-        d->reader = topic_reader_start(
-            d->target, d->loading ? d->state_topic : d->config->offsets_topic, &ops);
+    if (d->loading == LOAD_FENCE)
+        director_fence(d);
+    else if (!d->reader)
+        d->reader = topic_reader_start(d->target, topic_of(d), &ops);
 }
 
 static void open_ports(struct director *d)
@@ -148,8 +158,10 @@ static void open_ports(struct director *d)
                                 .positions_topic = d->config->offsets_topic,
                                 .connector = STR(FORMATS_CONNECTOR) };
 
-    for (int32_t i = 0; i < d->ports_n; i++)
+    for (int32_t i = 0; i < d->ports_n; i++) {
+        id.writer_id = d->writer_ids ? d->writer_ids[i] : -1;
         flow_port_open(d->ports[i], &id);
+    }
     director_well(d);
     director_goto(d, DIRECTOR_REFRESHING);
     director_wake(d);
@@ -169,7 +181,9 @@ static void write_name(struct director *d)
     struct topic_writer_ops ops = { .on_idle = on_named, .arg = d };
     struct buf key, value;
 
-    d->namer = topic_writer_new(d->target, d->state_topic, &ops);
+    d->namer = d->writer_ids && d->writer_ids[d->ports_n] >= 0
+                   ? topic_writer_new_as(d->target, d->state_topic, &ops, d->writer_ids[d->ports_n], 0)
+                   : topic_writer_new(d->target, d->state_topic, &ops);
     buf_init(&key, 64 * KiB);
     buf_init(&value, 64 * KiB);
     state_format_producer_key(&key, d->config->source_alias);

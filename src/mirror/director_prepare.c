@@ -70,7 +70,7 @@ static void next_side(struct director *d)
         return;
     }
     director_goto(d, d->plan_only         ? DIRECTOR_REFRESHING
-                     : d->config->enabled ? DIRECTOR_LOADING
+                     : d->config->enabled ? DIRECTOR_JOINING
                                           : DIRECTOR_RUNNING);
     director_wake(d);
 }

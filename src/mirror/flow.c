@@ -267,6 +267,7 @@ struct flow_report *flow_report(struct flow *f)
     }
     rep->losses_n = f->losses_n;
     rep->positions_stored_ms = f->positions_stored_ms;
+    rep->shut_out = flow_store_is_shut_out(f);
     rep->fault = *flow_store_fault(f);
     rep->pool_used = pool_used(f->pool);
     rep->pool_peak = pool_peak(f->pool);

@@ -19,6 +19,7 @@ struct flow;
 /* What the control side found out before data may move. Strings are copied. */
 struct flow_identity {
     int64_t producer_id;     /* -1: at-least-once, batches carry none */
+    int64_t writer_id;       /* of what writes positions and pairs; -1: it asks for its own */
     struct str state_topic;  /* mm2-heliostat.<S>.internal */
     struct str positions_topic;
     struct str connector;    /* first member of position keys */
@@ -54,6 +55,7 @@ struct flow_report {
     struct view_loss *losses; /* all known so far, oldest first, bounded */
     int32_t losses_n;
     int64_t positions_stored_ms;
+    bool shut_out;      /* a successor does not let us store anything any more */
     struct fault fault; /* of positions or state topic; code "" when none */
     uint64_t pool_used, pool_peak, pool_max;
 };

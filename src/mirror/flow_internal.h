@@ -96,7 +96,7 @@ struct relay {
     struct ask ask;
     int64_t target_end, target_log_end;
     bool producer_found;
-    int32_t last_sequence;
+    int32_t last_sequence, asked_sequence; /* now, and when it was asked before */
     int16_t last_epoch_seen;
     int64_t out_of_range; /* the offset that was refused; -1: none */
     int64_t source_earliest;

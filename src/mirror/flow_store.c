@@ -115,13 +115,19 @@ static void on_fault(void *arg, const struct fault *fault)
                   kv_c("text", fault->text));
 }
 
+static struct topic_writer *writer_new(struct flow *f, struct str topic, const struct topic_writer_ops *ops,
+                                       int64_t id)
+{
+    return id >= 0 ? topic_writer_new_as(f->target, topic, ops, id, 0) : topic_writer_new(f->target, topic, ops);
+}
+
 void flow_store_start(struct flow *f, const struct flow_identity *id)
 {
     struct topic_writer_ops positions = { .on_idle = on_positions_idle, .on_fault = on_fault, .arg = f };
     struct topic_writer_ops state = { .on_idle = on_state_idle, .on_fault = on_fault, .arg = f };
 
-    f->positions = topic_writer_new(f->target, id->positions_topic, &positions);
-    f->state = topic_writer_new(f->target, id->state_topic, &state);
+    f->positions = writer_new(f, id->positions_topic, &positions, id->writer_id);
+    f->state = writer_new(f, id->state_topic, &state, id->writer_id);
     timer_init(&f->flush_state, on_pairs_due);
     timer_init(&f->flush_positions, on_positions_due);
     timer_set_ms(f->loop, &f->flush_state, STORE_PAIR_MS);
@@ -143,6 +149,11 @@ void flow_store_stop(struct flow *f)
 bool flow_store_is_done(const struct flow *f)
 {
     return topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state);
+}
+
+bool flow_store_is_shut_out(const struct flow *f)
+{
+    return topic_writer_is_shut_out(f->positions) || topic_writer_is_shut_out(f->state);
 }
 
 const struct fault *flow_store_fault(const struct flow *f)

@@ -20,6 +20,9 @@ void flow_store_relay(struct flow *f, struct relay *r);
 /* Everything that was put is acknowledged. */
 bool flow_store_is_done(const struct flow *f);
 
+/* Another process has taken the flow over: nothing is stored any more. */
+bool flow_store_is_shut_out(const struct flow *f);
+
 /* The worse of the two topics' faults; code "" when none. */
 const struct fault *flow_store_fault(const struct flow *f);
 

@@ -179,6 +179,15 @@ void relay_jump(struct relay *r)
     r->jump = -1;
 }
 
+/* Somebody else goes on in our chain (a process that does not know yet that this one has taken over): its refusals
+ * are explained, and a new epoch would be wrong as long as it lives. */
+static void see_rival(struct relay *r)
+{
+    if (r->producer_found && r->order_refusals && r->last_sequence != r->asked_sequence)
+        r->order_refusals = 1;
+    r->asked_sequence = r->last_sequence;
+}
+
 static void conclude(struct relay *r)
 {
     struct flow *f = r->flow;
@@ -195,6 +204,7 @@ static void conclude(struct relay *r)
         first_pair(r, r->pair.source);
     }
     count_skip(r);
+    see_rival(r);
     if (r->order_refusals >= 3)
         new_epoch(r);
     if (r->skip == 0 && r->jump > r->pair.source)

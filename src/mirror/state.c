@@ -64,6 +64,23 @@ void state_format_producer(struct buf *out, int64_t producer_id, struct str clus
     buf_put_char(out, '}');
 }
 
+void state_format_writer_key(struct buf *out, int64_t producer_id)
+{
+    buf_fmt(out, "{\"kind\":\"writer\",\"producer_id\":%" PRId64 "}", producer_id);
+}
+
+void state_format_writer(struct buf *out, struct str instance)
+{
+    buf_put_str(out, STR("{\"instance\":"));
+    put_json(out, instance);
+    buf_put_char(out, '}');
+}
+
+void state_format_fence_key(struct buf *out, int64_t producer_id)
+{
+    buf_fmt(out, "{\"kind\":\"fence\",\"producer_id\":%" PRId64 "}", producer_id);
+}
+
 static bool get_int(const json_t *o, const char *name, int64_t least, int64_t most, int64_t *out)
 {
     const json_t *j = json_object_get(o, name);
@@ -144,6 +161,10 @@ static enum err parse_members(const json_t *k, const json_t *v, struct arena *a,
                        get_str(v, "cluster_id", a, &r->cluster_id)
                    ? E_OK
                    : E_MALFORMED;
+    }
+    if (str_eq(kind, STR("writer"))) {
+        r->kind = STATE_WRITER;
+        return get_int(k, "producer_id", 0, INT64_MAX, &r->producer_id) ? E_OK : E_MALFORMED;
     }
     r->kind = STATE_OTHER;
     return E_OK;

@@ -26,7 +26,7 @@ struct pair {
 #define SEQUENCE_MOD (INT64_C(1) << 31)
 
 /* What a stored record of the state topic says. */
-enum state_kind { STATE_PAIR, STATE_PRODUCER, STATE_OTHER };
+enum state_kind { STATE_PAIR, STATE_PRODUCER, STATE_WRITER, STATE_OTHER };
 struct state_record {
     enum state_kind kind;
     struct str topic; /* points into the caller's arena */
@@ -35,20 +35,27 @@ struct state_record {
     bool removed;          /* a tombstone */
     struct str origin;     /* STATE_PRODUCER */
     struct str cluster_id; /* of the target, when the id was taken */
-    int64_t producer_id;
+    int64_t producer_id;   /* STATE_WRITER too */
 };
 
 /* Keys and values of the state topic, one JSON object each, so that people can read them:
  *   {"kind":"pair","topic":"t","partition":0}
  *   {"source":10,"target":10,"sequence":10,"producer_id":7,"epoch":0,"leader_epoch":3,
  *    "topic_id":"32 hexadecimal digits"}
- *   {"kind":"producer","origin":"A"}        {"producer_id":7,"cluster_id":"..."} */
+ *   {"kind":"producer","origin":"A"}        {"producer_id":7,"cluster_id":"..."}
+ *   {"kind":"writer","producer_id":8}       {"instance":"host-1"}
+ * A writer is a producer id under which positions and pairs are written; removed once it is shut out. */
 bool state_id_is_zero(const struct uuid *id);
 
 void state_format_pair_key(struct buf *out, struct str topic, int32_t partition);
 void state_format_pair(struct buf *out, const struct pair *p);
 void state_format_producer_key(struct buf *out, struct str origin);
 void state_format_producer(struct buf *out, int64_t producer_id, struct str cluster_id);
+
+void state_format_writer_key(struct buf *out, int64_t producer_id);
+void state_format_writer(struct buf *out, struct str instance);
+/* The key of the record that shuts a writer out of a partition; its value is null. */
+void state_format_fence_key(struct buf *out, int64_t producer_id);
 
 /* E_MALFORMED for what is not ours; unknown members are ignored. value null: removed. */
 enum err state_parse(struct str key, struct str value, struct arena *a,

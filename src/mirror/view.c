@@ -89,13 +89,18 @@ static void add_flow(struct view *v, const struct director *d)
         .target = arena_str(&v->arena, d->config->target_alias),
         .state = director_shown_state(d),
         .delivery = delivery[d->config->delivery],
-        .ready = d->ready,
+        .ready = d->ready || director_is_standby(d),
+        .standby = director_is_standby(d),
         .topics = HASH_COUNT(d->topics),
         .last_refresh_ms = d->last_refresh_ms,
         .heartbeats = d->heartbeats,
         .fault = d->fault,
         .partitions = arena_array(&v->arena, rows, sizeof(struct view_partition)),
     };
+    if (d->group) {
+        f->group = arena_str(&v->arena, group_name(d->group));
+        f->holder = arena_str(&v->arena, group_holder(d->group));
+    }
     add_fault(v, &d->fault, f->name, STR_NULL, -1);
     HASH_ITER(hh, d->topics, m, next)
         add_fault(v, &m->fault, f->name, arena_str(&v->arena, m->name), -1);

@@ -32,9 +32,11 @@ struct view_partition {
 struct view_flow {
     struct str name; /* "A->B" */
     struct str source, target;
-    const char *state; /* waiting loading copying refused draining disabled */
+    const char *state; /* waiting standby loading copying refused draining disabled */
     const char *delivery;
-    bool ready;        /* first plan applied and copying (or nothing to do) */
+    bool ready;        /* first plan applied and copying, or standing by (or nothing to do) */
+    bool standby;      /* another process of the group runs it */
+    struct str group, holder; /* null: no membership; the process that runs it, "" unknown */
     int64_t lag_records, lag_bytes;
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries, heartbeats;
     uint64_t coalesced_batches;

@@ -50,6 +50,12 @@ void health_ready(struct answer *a, struct buf *out)
     while (rest.n && str_next(&rest, '\n', &line))
         json_str(&j, line);
     json_close(&j, ']');
+    json_key(&j, "standby");
+    json_open(&j, '[');
+    for (int32_t i = 0; a->view && i < a->view->flows_n; i++)
+        if (a->view->flows[i].standby)
+            json_str(&j, a->view->flows[i].name);
+    json_close(&j, ']');
     json_close(&j, '}');
     buf_put_char(out, '\n');
     buf_fini(&why);

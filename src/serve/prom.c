@@ -143,6 +143,8 @@ static int64_t flow_number(enum metric m, const struct view_flow *f)
     switch ((int)m) {
     case METRIC_FLOW_READY:
         return f->ready;
+    case METRIC_FLOW_STANDBY:
+        return f->standby;
     case METRIC_FLOW_TOPICS:
         return f->topics;
     case METRIC_FLOW_PARTITIONS:

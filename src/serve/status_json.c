@@ -93,6 +93,8 @@ static void put_flow(struct answer *a, struct json *j)
     json_put_c(j, "state", f->state);
     json_put_c(j, "delivery", f->delivery);
     json_put_bool(j, "ready", f->ready);
+    json_put_str(j, "group", f->group);
+    json_put_str(j, "holder", f->holder);
     json_put_int(j, "lag_records", f->lag_records);
     json_put_int(j, "lag_bytes", f->lag_bytes);
     json_put_int(j, "faults", count_faults(a->view, f));

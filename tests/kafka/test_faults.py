@@ -155,6 +155,28 @@ def test_denied_topic_stops_only_itself(flow, guarded):
         assert compare.topics(flow.source, bad, flow.target, flow.remote(bad)).equal
 
 
+def test_without_the_right_to_the_group_nothing_is_copied(flow, guarded):
+    """Nothing would keep a second process away. The right is named; with it, or with membership switched off, it copies."""
+    flow = Flow(flow.name, flow.clusters[0], guarded)
+    feed.create_topic(flow.source, flow.name, 1)
+    feed.mixed(flow.source, flow.name, 100, 1)
+    group = flow.a + "-mm2"
+    acl = ("--deny-principal", "User:ANONYMOUS", "--operation", "Read", "--group", group)
+    java.tool(guarded, "acls", "--add", *acl)
+    with Heliostat(flow.config()) as h:
+        h.wait(lambda h: "GROUP_AUTHORIZATION_FAILED" in reasons(h), what="the reason")
+        ready, text = h.ready()
+        assert not ready and "Read on group " + group in text and "heliostat.membership" in text, text
+        assert flow.remote() not in feed.topics_of(flow.target)
+        with Heliostat(flow.config(heliostat__membership="false")) as alone:
+            alone.wait_copied(flow.source, [flow.name])
+            assert alone.stop() == 0
+        java.tool(guarded, "acls", "--remove", "--force", *acl)
+        h.wait_copied(flow.source, [flow.name])
+        h.wait_ready()
+        assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
+
+
 def test_topic_that_cannot_be_created(flow, guarded):
     flow = Flow(flow.name, flow.clusters[0], guarded)
     good, bad = flow.name + "-good", flow.name + "-bad"

@@ -156,6 +156,10 @@ def test_takes_over_from_mirrormaker(flow):
     with MirrorMaker(heliostat.as_text(lines)) as mm2:
         mm2.wait(lambda: feed.partitions_of(flow.target, flow.remote()) == 3 and
                  len(compare.read(flow.target, flow.remote())) == 1000, what="1000 records")
+        with Heliostat(lines) as early:  # the two are never at it together: they share a group
+            early.wait(lambda h: "INCONSISTENT_GROUP_PROTOCOL" in str(h.status()["faults"]) and "MirrorMaker 2" in h.ready()[1],
+                       what="the refusal")
+            assert early.flow(flow.a, flow.b)["state"] == "waiting" and early.stop() == 0
         mm2.terminate()
     feed.mixed(flow.source, flow.name, 1000, 3, seed=2)
     with Heliostat(lines) as h:

@@ -4,6 +4,7 @@ import pytest
 from conftest import Flow
 from lab import compare, feed, jars
 from lab.heliostat import Heliostat
+from test_group import two, wait_holder, written
 
 TOPIC, COUNT = "versions", 2000
 pytestmark = pytest.mark.xdist_group("releases")
@@ -29,3 +30,20 @@ def test_pair(sides, source, target):
         assert result.equal and result.records == COUNT, str(result)
         assert sum(p["decoded_batches"] for p in h.partitions(TOPIC)) == 0
         assert h.stop() == 0
+
+
+@pytest.mark.parametrize("version", jars.VERSIONS)
+def test_two_processes(pool, name, version):
+    """Every release's group protocol: a second process stands by and takes over at once when the first is stopped."""
+    flow = Flow(name, *pool.many([("4.3.0", "source"), (version, "target")]))
+    feed.create_topic(flow.source, flow.name, 2)
+    feed.mixed(flow.source, flow.name, 400, 2)
+    with two(flow, flow.config()) as (first, second):
+        first.wait_copied(flow.source, [flow.name])
+        since = written(second)
+        assert first.stop() == 0
+        wait_holder(second, flow, since)
+        feed.mixed(flow.source, flow.name, 400, 2, seed=2)
+        second.wait_copied(flow.source, [flow.name])
+        assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
+        assert second.stop() == 0

@@ -17,7 +17,7 @@
 #define SIM_BROKERS    3
 #define SIM_TOPICS     32
 #define SIM_PARTS      16
-#define SIM_PIDS       16
+#define SIM_PIDS       256
 #define SIM_REMEMBERED 5 /* batches per producer id (rules 2.5) */
 #define SIM_SESSIONS   64
 #define SIM_WISHES     128
@@ -169,6 +169,10 @@ bool broker_create_topics(struct sim_request *q);
 bool broker_create_partitions(struct sim_request *q);
 bool broker_describe_configs(struct sim_request *q);
 bool broker_find_coordinator(struct sim_request *q);
+bool broker_join_group(struct sim_request *q);
+bool broker_sync_group(struct sim_request *q);
+bool broker_heartbeat(struct sim_request *q);
+bool broker_leave_group(struct sim_request *q);
 bool broker_list_offsets(struct sim_request *q);
 bool broker_init_producer_id(struct sim_request *q);
 bool broker_describe_producers(struct sim_request *q);

@@ -19,6 +19,10 @@ static const struct {
     { API_LIST_OFFSETS, 1, { 5, 7, 8 } },
     { API_METADATA, 0, { 9, 12, 13 } },
     { API_FIND_COORDINATOR, 0, { 3, 4, 6 } },
+    { API_JOIN_GROUP, 0, { 7, 9, 9 } },
+    { API_HEARTBEAT, 0, { 4, 4, 4 } },
+    { API_LEAVE_GROUP, 0, { 4, 5, 5 } },
+    { API_SYNC_GROUP, 0, { 5, 5, 5 } },
     { API_API_VERSIONS, 0, { 3, 3, 4 } },
     { API_CREATE_TOPICS, 2, { 5, 7, 7 } },
     { API_INIT_PRODUCER_ID, 0, { 3, 4, 5 } },
@@ -232,25 +236,6 @@ bool broker_describe_configs(struct sim_request *q)
         out->configs.at = c;
         out->configs.n = 1;
     }
-    broker_answer(q, &r);
-    return true;
-}
-
-bool broker_find_coordinator(struct sim_request *q)
-{
-    const struct kafka_find_coordinator_request *m = q->msg;
-    struct kafka_find_coordinator_response r;
-
-    codec_init(&kafka_find_coordinator_response_msg, &r);
-    r.node_id = q->broker->id;
-    r.host = str_c(q->broker->host);
-    r.port = PORT;
-    r.coordinators.at = arena_array(&q->arena, (size_t)m->coordinator_keys.n, sizeof(*r.coordinators.at));
-    r.coordinators.n = m->coordinator_keys.n;
-    for (int32_t i = 0; i < m->coordinator_keys.n; i++)
-        r.coordinators.at[i] = (struct kafka_find_coordinator_response_coordinator){
-            .key = m->coordinator_keys.at[i], .node_id = q->broker->id, .host = r.host, .port = PORT
-        };
     broker_answer(q, &r);
     return true;
 }

@@ -192,6 +192,43 @@ TEST(retries)
     tear_down(&t);
 }
 
+/* A successor closes a writer's id; whatever the writer sends after that is refused, and it knows. */
+TEST(shut_out)
+{
+    struct topic_writer_ops ops = { .on_idle = NULL };
+    struct topic_writer *fence, *own;
+    struct rig t;
+
+    set_up(&t);
+    own = t.w;
+    t.w = topic_writer_new_as(t.cluster, STR("t"), &(struct topic_writer_ops){ .on_fault = on_fault, .arg = &t }, 77, 0);
+    put(&t, "a", "1");
+    settle(&t);
+    log_fail(&t.g->parts[0], KERR_OUT_OF_ORDER_SEQUENCE_NUMBER, false);
+    put(&t, "a", "2");
+    settle(&t); /* in the next epoch, under the same id */
+    CHECK_EQ(t.g->pids_given, 0);
+    CHECK(!topic_writer_is_shut_out(t.w));
+    fence = topic_writer_new_as(t.cluster, STR("t"), &ops, 77, INT16_MAX);
+    for (int32_t i = 0; i < PARTS; i++)
+        topic_writer_put(fence, i, STR("fence"), STR_NULL, -1);
+    while (!topic_writer_is_idle(fence))
+        test_run_ms(t.l, 1);
+    t.faults = 0;
+    put(&t, "a", "3");
+    while (!topic_writer_is_shut_out(t.w))
+        test_run_ms(t.l, 1);
+    CHECK_EQ(t.faults, 1);
+    CHECK_EQ(t.g->parts[0].end, 3); /* two values and the fence */
+    put(&t, "a", "4");
+    test_run_ms(t.l, 30);
+    CHECK_EQ(t.g->parts[0].end, 3);
+    CHECK(!is_idle(&t));
+    topic_writer_free(&fence);
+    topic_writer_free(&own);
+    tear_down(&t);
+}
+
 TEST(without_idempotence)
 {
     struct rig t;
@@ -247,5 +284,5 @@ TEST(many_batches)
     tear_down(&t);
 }
 
-TESTS(RUN(newest_value_in_order), RUN(tickets), RUN(partition_by_key), RUN(retries),
+TESTS(RUN(newest_value_in_order), RUN(tickets), RUN(partition_by_key), RUN(retries), RUN(shut_out),
       RUN(without_idempotence), RUN(id_comes_late_and_topic_too), RUN(many_batches))

@@ -57,6 +57,34 @@ TEST(producer_there_and_back)
     arena_fini(&a);
 }
 
+TEST(writer_there_and_back)
+{
+    struct buf key, value;
+    struct state_record r;
+    struct arena a;
+
+    buf_init(&key, 4096);
+    buf_init(&value, 4096);
+    arena_init(&a, 4096);
+    state_format_writer_key(&key, 4243);
+    state_format_writer(&value, STR("host-1"));
+    CHECK_STR(buf_str(&key), "{\"kind\":\"writer\",\"producer_id\":4243}");
+    CHECK_STR(buf_str(&value), "{\"instance\":\"host-1\"}");
+    CHECK_EQ(state_parse(buf_str(&key), buf_str(&value), &a, &r), E_OK);
+    CHECK_EQ(r.kind, STATE_WRITER);
+    CHECK_EQ(r.producer_id, 4243);
+    CHECK(!r.removed);
+    CHECK_EQ(state_parse(buf_str(&key), STR_NULL, &a, &r), E_OK);
+    CHECK(r.kind == STATE_WRITER && r.removed);
+    buf_clear(&key);
+    state_format_fence_key(&key, 4243);
+    CHECK_EQ(state_parse(buf_str(&key), STR_NULL, &a, &r), E_OK);
+    CHECK_EQ(r.kind, STATE_OTHER);
+    buf_fini(&key);
+    buf_fini(&value);
+    arena_fini(&a);
+}
+
 TEST(what_is_not_ours)
 {
     static const struct {
@@ -67,6 +95,7 @@ TEST(what_is_not_ours)
         { "", "{}", E_MALFORMED },
         { "[1]", "{}", E_MALFORMED },
         { "{\"kind\":\"pair\",\"topic\":\"t\"}", "{}", E_MALFORMED },
+        { "{\"kind\":\"writer\",\"producer_id\":-1}", "{}", E_MALFORMED },
         { "{\"kind\":\"pair\",\"topic\":\"t\",\"partition\":-1}", "{}", E_MALFORMED },
         { "{\"kind\":\"pair\",\"topic\":\"t\",\"partition\":0}", "{\"source\":-2}", E_MALFORMED },
         { "{\"kind\":\"pair\",\"topic\":\"t\",\"partition\":0}", "not json", E_MALFORMED },
@@ -84,4 +113,4 @@ TEST(what_is_not_ours)
     arena_fini(&a);
 }
 
-TESTS(RUN(pair_there_and_back), RUN(producer_there_and_back), RUN(what_is_not_ours))
+TESTS(RUN(pair_there_and_back), RUN(producer_there_and_back), RUN(writer_there_and_back), RUN(what_is_not_ours))
