@@ -122,7 +122,7 @@ class Flow:
 @pytest.fixture
 def three(pool):
     """A cluster of three brokers that tests may kill."""
-    return pool.get("4.3.0", "three", brokers=3)
+    return pool.get("4.3.0", "three", brokers=3).heal()
 
 
 @pytest.fixture(params=["release", pytest.param("asan", marks=pytest.mark.asan)])
@@ -142,7 +142,7 @@ def flow(pair, name):
 @pytest.fixture
 def own_flow(pool, name):
     """A flow between clusters that tests may kill."""
-    return Flow(name, *pool.many([("4.3.0", "own-source"), ("4.3.0", "own-target")]))
+    return Flow(name, *(c.heal() for c in pool.many([("4.3.0", "own-source"), ("4.3.0", "own-target")])))
 
 
 @pytest.fixture

@@ -198,6 +198,15 @@ class Cluster:
         self.spawn(node)
         self.wait_ready(limit)
 
+    def heal(self):
+        """Brings back what a test that failed has left behind: nodes killed or held."""
+        for node in self.brokers:
+            if node.child.poll() is None:
+                self.kill(node.id, signal.SIGCONT)
+            else:
+                self.restart(node.id)
+        return self
+
     def stop(self):
         """Kills everything, brokers before ZooKeeper, and removes the data."""
         for node in [*self.brokers, *([self.zookeeper] if self.zookeeper else [])]:
