@@ -290,19 +290,28 @@ void opt_defaults(const struct opt_table *t, void *into, struct arena *a)
     }
 }
 
+/* By its first letter before all else: tables are long, and asked for every key of a file. */
+static bool is_name(const char *name, struct str key)
+{
+    return name && name[0] == key.p[0] && str_eq(str_c(name), key);
+}
+
 static bool is_key_of(const struct opt_row *row, struct str key)
 {
-    struct str name = str_c(row->key);
+    struct str name;
 
-    if (str_eq(name, key) || (row->alias && str_eq(str_c(row->alias), key)))
+    if (is_name(row->key, key) || is_name(row->alias, key))
         return true;
+    if (row->value || row->key[0] != key.p[0]) /* only a key without effect may end in ".*" */
+        return false;
+    name = str_c(row->key);
     return str_ends(name, STR(".*")) && key.n >= name.n &&
            str_starts(key, str_part(name, 0, name.n - 1));
 }
 
 const struct opt_row *opt_find(const struct opt_table *t, struct str key, unsigned where)
 {
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; key.n && i < t->count; i++)
         if ((t->rows[i].where & where) && is_key_of(&t->rows[i], key))
             return &t->rows[i];
     return NULL;

@@ -51,9 +51,25 @@ size_t suggest_distance(struct str a, struct str b, size_t most)
     return MIN((size_t)one[b.n], most + 1);
 }
 
+/* Which letters occur, as bits. One edit takes at most one letter out and brings one in, so the letters that only one
+ * of two names has are the least that they can differ by: most candidates need no table. */
+static uint64_t letters_of(struct str s)
+{
+    uint64_t set = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        set |= UINT64_C(1) << (lower(s.p[i]) & 63);
+    return set;
+}
+
+static size_t least_distance(uint64_t a, uint64_t b)
+{
+    return (size_t)MAX(__builtin_popcountll(a & ~b), __builtin_popcountll(b & ~a));
+}
+
 void suggest_init(struct suggest *s, struct str wrong)
 {
-    *s = (struct suggest){ .wrong = wrong, .best = STR_NULL };
+    *s = (struct suggest){ .wrong = wrong, .best = STR_NULL, .letters = letters_of(wrong) };
 }
 
 /* emit.heartbeats of emit.heartbeats.enabled */
@@ -70,7 +86,10 @@ void suggest_offer(struct suggest *s, struct str candidate)
 
     if (!str_is_null(s->best) && s->distance == 0)
         return;
-    d = suggest_distance(s->wrong, candidate, most);
+    d = most + 1;
+    if (candidate.n <= s->wrong.n + most && s->wrong.n <= candidate.n + most &&
+        least_distance(s->letters, letters_of(candidate)) <= most)
+        d = suggest_distance(s->wrong, candidate, most);
     if (d > limit && is_beginning(s->wrong, candidate))
         d = limit;
     if (d > most)

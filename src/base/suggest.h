@@ -17,6 +17,7 @@ struct suggest {
     struct str wrong;
     struct str best; /* null: none near enough */
     size_t distance;
+    uint64_t letters; /* of wrong, see suggest.c */
 };
 
 /* Offer candidates one after the other; best is the first of the nearest. A candidate counts when at

@@ -25,6 +25,8 @@ struct step {
     bool security_only;
 };
 
+#define ENDS_BITS 16384
+
 #define ROLE_SYNCS_AT_TARGET ROLE_COUNT /* second row of ROLE_SYNCS_WRITER */
 
 #define MIRROR_STEPS(side, kind)                                                                   \
@@ -88,6 +90,7 @@ struct maker {
     size_t n;
     struct client_config client_defaults;
     struct flow_config flow_defaults;
+    bool *client_named, *flow_named; /* by row: some key of the file ends in the row's, so it may be meant */
 };
 
 enum client_kind config_role_kind(enum config_role role)
@@ -106,18 +109,29 @@ struct str config_flow_name(struct loader *l, struct str source, struct str targ
     return arena_fmt(l->a, "%.*s->%.*s", STR_ARG(source), STR_ARG(target));
 }
 
+bool config_is_security_row(const struct opt_row *row)
+{
+    struct str key = str_c(row->key);
+
+    return str_eq(key, STR("bootstrap.servers")) || str_eq(key, STR("security.protocol")) ||
+           str_starts(key, STR("ssl.")) || str_starts(key, STR("sasl."));
+}
+
 bool config_is_security_key(struct str key)
 {
-    return (str_eq(key, STR("bootstrap.servers")) || str_eq(key, STR("security.protocol")) ||
-            str_starts(key, STR("ssl.")) || str_starts(key, STR("sasl."))) &&
-           opt_find(&client_opts, key, CLIENT_ALL);
+    const struct opt_row *row = key.n && (key.p[0] == 'b' || key.p[0] == 's')
+                                    ? opt_find(&client_opts, key, CLIENT_ALL)
+                                    : NULL;
+
+    return row && config_is_security_row(row);
 }
 
 static const struct prop *find_client(struct loader *l, const struct role *r,
                                       struct str flow_dotted, struct str cluster_dotted,
-                                      struct str key)
+                                      const struct opt_row *row)
 {
-    bool security = config_is_security_key(key);
+    bool security = config_is_security_row(row);
+    struct str key = str_c(row->key);
 
     for (const struct step *s = r->steps; s->base != NO_STEP; s++) {
         struct str base = s->base == IN_FLOW      ? flow_dotted
@@ -211,9 +225,9 @@ static void make_client(struct maker *m, const struct role *r, struct flow_confi
         const struct opt_row *row = &client_opts.rows[i];
         const struct prop *p;
 
-        if (!row->value || !(row->where & r->kind))
+        if (!row->value || !(row->where & r->kind) || !m->client_named[i])
             continue;
-        p = find_client(l, r, flow_dotted, x->dotted, str_c(row->key));
+        p = find_client(l, r, flow_dotted, x->dotted, row);
         if (!p)
             continue;
         config_take(l, p, row, c, &origins[i]);
@@ -299,7 +313,7 @@ static void make_flow(struct maker *m, struct cluster *s, struct cluster *t, str
     flow_dotted = arena_fmt(l->a, "%.*s.", STR_ARG(f->name));
     o->flow = arena_array(l->a, flow_opts.count, sizeof(uint32_t));
     for (size_t i = 0; i < flow_opts.count; i++)
-        if (flow_opts.rows[i].value)
+        if (flow_opts.rows[i].value && m->flow_named[i])
             take_option(m, &flow_opts.rows[i], f, flow_dotted, t, &o->flow[i]);
     f->source_alias = f->source_cluster_alias.n ? f->source_cluster_alias : s->alias;
     f->target_alias = f->target_cluster_alias.n ? f->target_cluster_alias : t->alias;
@@ -322,6 +336,40 @@ static void make_flow(struct maker *m, struct cluster *s, struct cluster *t, str
         o->client[i] = arena_array(l->a, client_opts.count, sizeof(uint32_t));
         make_client(m, r, f, flow_dotted, r->at_source ? s : t, o->client[i]);
     }
+}
+
+static bool row_is_named(const struct opt_row *row, const uint64_t *ends)
+{
+    uint64_t key = str_hash(str_c(row->key)) % ENDS_BITS;
+    uint64_t alias = row->alias ? str_hash(str_c(row->alias)) % ENDS_BITS : key;
+
+    return (ends[key / 64] >> (key % 64) & 1) || (ends[alias / 64] >> (alias % 64) & 1);
+}
+
+/* Whatever stands before an option in a key ends in a dot. Every end behind a dot, and every whole key, is hashed
+ * once, so that the many rows that no key means are not looked for in every place of every flow. */
+static void note_named(struct maker *m)
+{
+    uint64_t *ends = arena_array(m->l->a, ENDS_BITS / 64, sizeof(*ends));
+
+    for (size_t i = 0; i < m->l->props->n; i++) {
+        struct str key = m->l->props->at[i].key;
+
+        for (size_t at = 0; at < key.n && key.n <= OPT_KEY_MAX; at++) {
+            uint64_t h;
+
+            if (at && key.p[at - 1] != '.')
+                continue;
+            h = str_hash(str_part(key, at, key.n)) % ENDS_BITS;
+            ends[h / 64] |= UINT64_C(1) << (h % 64);
+        }
+    }
+    m->client_named = arena_array(m->l->a, client_opts.count, sizeof(bool));
+    for (size_t i = 0; i < client_opts.count; i++)
+        m->client_named[i] = row_is_named(&client_opts.rows[i], ends);
+    m->flow_named = arena_array(m->l->a, flow_opts.count, sizeof(bool));
+    for (size_t i = 0; i < flow_opts.count; i++)
+        m->flow_named[i] = row_is_named(&flow_opts.rows[i], ends);
 }
 
 /* MirrorMaker 2's driver does not trim here and takes all but `true` for false. */
@@ -423,6 +471,7 @@ void config_flows_make(struct loader *l, const struct config_args *args)
     opt_defaults(&flow_opts, &m.flow_defaults, l->a);
     if (!find_clusters(&m))
         return;
+    note_named(&m);
     check_named(&m, &named);
     pairs = arena_array(l->a, m.n * m.n * 2, sizeof(struct cluster *));
     for (size_t i = 0; i < m.n; i++) {

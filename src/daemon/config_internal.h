@@ -94,7 +94,9 @@ enum client_kind config_role_kind(enum config_role role);
 const struct client_config *config_role_client_of(const struct flow_config *f,
                                                   enum config_role role);
 
-bool config_is_security_key(struct str key); /* a key that clusters inherit from the top level */
+/* A key that clusters inherit from the top level; and a client's row that has such a key. */
+bool config_is_security_key(struct str key);
+bool config_is_security_row(const struct opt_row *row);
 
 void config_keys_place(struct loader *l);  /* rows of all entries; trailing notes cut off */
 void config_keys_report(struct loader *l); /* unknown, misplaced and idle keys */

@@ -296,7 +296,7 @@ static void offer_table(struct suggest *s, const struct opt_table *t, unsigned w
 static void offer_security(struct suggest *s)
 {
     for (size_t i = 0; i < client_opts.count; i++)
-        if (config_is_security_key(str_c(client_opts.rows[i].key)))
+        if (config_is_security_row(&client_opts.rows[i]))
             suggest_offer(s, str_c(client_opts.rows[i].key));
 }
 
@@ -367,8 +367,13 @@ static struct str nearest_scope(struct loader *l, struct str key)
 
 static void report_unknown(struct loader *l, const struct prop *p, const struct place *at)
 {
-    struct str best = nearest_rest(at);
+    struct str best;
 
+    if (l->c->problem_count == CONFIG_PROBLEMS_MAX) {
+        config_report(l, p, CONFIG_WARNING, "no such option");
+        return; /* nobody will see it: the nearest names of many thousands are dear */
+    }
+    best = nearest_rest(at);
     if (!str_is_null(best)) {
         config_report(l, p, CONFIG_WARNING, "no such option; did you mean %.*s%.*s?",
                       STR_ARG(at->prefix), STR_ARG(best));
