@@ -4,6 +4,7 @@
 #include "cli/http_get.h"
 
 #include "base/must.h"
+#include "loop/deadline.h"
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -76,7 +77,21 @@ static void say_nothing(int severity, const char *text)
     (void)text;
 }
 
-static void ask(const char *host, int port, const char *path, struct http_answer *answer)
+/* libevent asks the system's resolver on the spot, and that has limits of its own which may be minutes. */
+static int make_request(struct evhttp_connection *c, struct evhttp_request *req, const char *path, const char *host,
+                        int name_limit_s)
+{
+    char line[400];
+    int bad;
+
+    snprintf(line, sizeof(line), "heliostat: %.300s: the name is not answered within %d s\n", host, name_limit_s);
+    deadline_set((unsigned)name_limit_s, HTTP_NOBODY, line);
+    bad = evhttp_make_request(c, req, EVHTTP_REQ_GET, path);
+    deadline_clear();
+    return bad;
+}
+
+static void ask(const char *host, int port, const char *path, int name_limit_s, struct http_answer *answer)
 {
     struct asking q = { .base = event_base_new(), .answer = answer };
     struct timeval whole = { .tv_sec = WHOLE_S };
@@ -92,7 +107,7 @@ static void ask(const char *host, int port, const char *path, struct http_answer
     evhttp_request_set_error_cb(req, on_error);
     evhttp_add_header(evhttp_request_get_output_headers(req), "Host", host);
     evhttp_add_header(evhttp_request_get_output_headers(req), "Connection", "close");
-    if (evhttp_make_request(c, req, EVHTTP_REQ_GET, path)) {
+    if (make_request(c, req, path, host, name_limit_s)) {
         snprintf(answer->why, sizeof(answer->why), "it cannot be reached");
     } else {
         event_base_loopexit(q.base, &whole);
@@ -115,7 +130,7 @@ static void copy_host(char *to, size_t room, const char *host)
         snprintf(to, room, "%s", host);
 }
 
-bool http_get(const char *url, const char *path, struct http_answer *answer)
+bool http_get(const char *url, const char *path, int name_limit_s, struct http_answer *answer)
 {
     struct evhttp_uri *uri;
     char whole[1000], host[300], at[1300];
@@ -140,7 +155,8 @@ bool http_get(const char *url, const char *path, struct http_answer *answer)
     while (at[0] && at[strlen(at) - 1] == '/')
         at[strlen(at) - 1] = '\0';
     snprintf(at + strlen(at), sizeof(at) - strlen(at), "%s", path);
-    ask(host, evhttp_uri_get_port(uri) > 0 ? evhttp_uri_get_port(uri) : DEFAULT_PORT, at, answer);
+    ask(host, evhttp_uri_get_port(uri) > 0 ? evhttp_uri_get_port(uri) : DEFAULT_PORT, at,
+        name_limit_s, answer);
     evhttp_uri_free(uri);
     return true;
 }

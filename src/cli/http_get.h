@@ -12,8 +12,11 @@ struct http_answer {
     char why[300];    /* when nobody answered, or the URL is none */
 };
 
-/* Blocks. url is http://host:port[/prefix] or host:port; path begins with '/'. False: the URL is none of these. The
+#define HTTP_NOBODY 3 /* exit code of a verb that nobody answers */
+
+/* Blocks, at most some minutes; a name that is not answered within name_limit_s ends the process with one line and
+ * HTTP_NOBODY, for such a look-up cannot be taken back. url is http://host:port[/prefix] or host:port; path begins with '/'. False: the URL is none of these. The
  * caller frees answer->body. */
-bool http_get(const char *url, const char *path, struct http_answer *answer);
+bool http_get(const char *url, const char *path, int name_limit_s, struct http_answer *answer);
 
 #endif

@@ -19,6 +19,7 @@
 #define ROWS_SHOWN 50         /* partitions, unless --all */
 #define PARTITIONS_ASKED 50000 /* beyond this only the flows are asked for, unless --all */
 #define RATE_MS 2000
+#define NAME_LIMIT_S 10
 
 struct status_args {
     const char *url;
@@ -67,7 +68,7 @@ static int parse(int argc, char **argv, struct status_args *out)
 /* 0, or the exit code when there is no good answer; then it was said why. */
 static int fetch(const struct status_args *args, const char *path, struct http_answer *a)
 {
-    if (!http_get(args->url, path, a)) {
+    if (!http_get(args->url, path, NAME_LIMIT_S, a)) {
         fprintf(stderr, "heliostat: --url %s: %s\n", args->url, a->why);
         return 2;
     }

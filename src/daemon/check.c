@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Exit codes: 0 it can run as it is, 1 something of it would not work, 2 the file or the command line is wrong, 3 a
- * cluster that an enabled flow needs did not answer in time.
+ * cluster that a flow needs did not answer in time.
  */
 #include "daemon/check.h"
 
@@ -11,10 +11,13 @@
 #include "daemon/check_int.h"
 #include "daemon/file_args.h"
 #include "kafka/cluster.h"
+#include "loop/deadline.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define END_LIMIT_S 2
 
 static int64_t no_clock(void)
 {
@@ -79,6 +82,7 @@ struct check_topic *check_topics(struct check_flow *f, size_t *n)
 
         t->want = w;
         t->have = have ? have->partitions : 0;
+        t->replicas = have ? have->replicas : 0;
         if (p->faults_n)
             t->fault = plan_fault(p, w);
         else if (t->create && fault_is_set(&t->create->fault))
@@ -165,8 +169,11 @@ static int check(const struct config *config, const struct file_args *args)
     if (out.n)
         fwrite(out.p, 1, out.n, stdout);
     buf_fini(&out);
+    fflush(stdout);
+    deadline_set(END_LIMIT_S, c.code, NULL); /* a look-up may still sit in the system's resolver */
     if (c.flows_n && !args->offline)
         check_look_end(&c);
+    deadline_clear();
     fini(&c);
     return c.code;
 }

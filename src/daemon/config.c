@@ -169,11 +169,11 @@ static void apply_sets(struct loader *l, const struct config_args *args)
     for (size_t i = 0; i < args->set_count; i++) {
         struct str rest = args->sets[i];
         struct str key;
-        bool cut = str_find(rest, STR("="), 0) > 0;
+        bool cut = str_find(rest, STR("="), 0) >= 0;
 
-        if (!cut || !str_next(&rest, '=', &key)) {
-            config_report_key(l, STR("--set"), CONFIG_ERROR,
-                              "argument %zu has no '='; write --set key=value", i + 1);
+        if (!cut || !str_next(&rest, '=', &key) || str_trim(key).n == 0) {
+            config_report_key(l, STR("--set"), CONFIG_ERROR, "argument %zu has no %s; write --set key=value",
+                              i + 1, cut ? "key before the '='" : "'='");
             continue;
         }
         if (props_put(l->props, str_trim(key), rest, STR("--set"), 0))

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/version.h"
 #include "daemon/worker.h"
+#include "loop/deadline.h"
 #include "mirror/director.h"
 #include "mirror/view_build.h"
 #include "serve/server.h"
@@ -24,6 +25,7 @@
 #define VIEW_MS 1000
 #define VIEW_PARTITIONS_PER_MS 10 /* 100,000 partitions: a view every ten seconds */
 #define DRAIN_MS 3500
+#define END_LIMIT_S 1 /* for taking the process apart */
 #define LOG_TICK_MS 60000 /* how often repeated events are summed up */
 
 struct control {
@@ -228,6 +230,8 @@ int control_run(const struct config *config)
                                                    : "not every position could be stored"),
               kv_int("code", code));
     log_tick(true);
+    deadline_set(END_LIMIT_S, code, NULL); /* a look-up may still sit in the system's resolver */
     take_apart(&c);
+    deadline_clear();
     return code;
 }

@@ -20,7 +20,8 @@ static void help(const char *verb, bool check)
                "  --json              print one JSON object\n");
 }
 
-/* The value of an option that is at *i, as --name value or --name=value; NULL when it is not that option. */
+/* The value of an option that is at *i, as --name value or --name=value; NULL when it is not that option, and empty
+ * when nothing follows. */
 static const char *value_of(int argc, char **argv, int *i, const char *name)
 {
     size_t n = strlen(name);
@@ -31,17 +32,37 @@ static const char *value_of(int argc, char **argv, int *i, const char *name)
         return argv[*i] + n + 1;
     if (argv[*i][n] != '\0')
         return NULL;
-    if (*i + 1 >= argc) {
-        fprintf(stderr, "heliostat: %s needs a value\n", name);
-        return "";
-    }
-    return argv[++*i];
+    return *i + 1 < argc ? argv[++*i] : "";
 }
 
 static int wrong(const char *text, const char *what)
 {
     fprintf(stderr, "heliostat: %s%s%s\n", text, what ? ": " : "", what ? what : "");
     return 3; /* exit code 2 */
+}
+
+/* What is wrong with the text behind --set; NULL: nothing. */
+static const char *set_fault(const char *v)
+{
+    if (!*v)
+        return "--set needs key=value";
+    if (!strchr(v, '='))
+        return "--set takes key=value, and there is no '='";
+    if (v[strspn(v, " \t")] == '=')
+        return "--set takes key=value, and there is no key before the '='";
+    return NULL;
+}
+
+/* Takes the aliases, as MirrorMaker several words when they come behind the FILE; false: there are none. */
+static bool take_clusters(int argc, char **argv, int *i, const char *v, struct file_args *out)
+{
+    struct config_args *c = &out->config;
+    bool any = v[strspn(v, ", \t")] != '\0';
+
+    out->clusters[c->cluster_count++] = str_c(v);
+    while (any && c->path.p && *i + 1 < argc && argv[*i + 1][0] != '-')
+        out->clusters[c->cluster_count++] = str_c(argv[++*i]);
+    return any;
 }
 
 int file_args_parse(int argc, char **argv, bool allow_check, struct file_args *out)
@@ -58,13 +79,12 @@ int file_args_parse(int argc, char **argv, bool allow_check, struct file_args *o
             return 1;
         }
         if ((v = value_of(argc, argv, &i, "--set"))) {
-            if (!strchr(v, '='))
-                return wrong("--set takes key=value", v);
+            if (set_fault(v))
+                return wrong(set_fault(v), *v ? v : NULL);
             out->sets[c->set_count++] = str_c(v);
         } else if ((v = value_of(argc, argv, &i, "--clusters"))) {
-            out->clusters[c->cluster_count++] = str_c(v);
-            while (c->path.p && i + 1 < argc && argv[i + 1][0] != '-') /* as MirrorMaker: several words */
-                out->clusters[c->cluster_count++] = str_c(argv[++i]);
+            if (!take_clusters(argc, argv, &i, v, out))
+                return wrong("--clusters names no cluster; write --clusters A,B", NULL);
         } else if (allow_check && !strcmp(argv[i], "--offline")) {
             out->offline = true;
         } else if (allow_check && !strcmp(argv[i], "--json")) {
