@@ -65,9 +65,19 @@ static void errors_page(struct buf *out)
 #define KERR(code, name, class, text)                                                              \
     buf_fmt(out, "| %d | `%s` | %s | %s |\n", code, #name, #class, text);
 #define KERR_IN(api, name, class) buf_fmt(out, "| | `%s` (%s) | %s | |\n", #name, #api, #class);
+#define KERR_DO(name, todo)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
+#undef KERR_DO
+    buf_put_str(out, STR("\n## What to do\n\nStands behind the text of a fault.\n\n| name | what to do |\n|---|---|\n"));
+#define KERR(code, name, class, text)
+#define KERR_IN(api, name, class)
+#define KERR_DO(name, todo) buf_fmt(out, "| `%s` | %s |\n", #name, todo);
+#include "wire/kerr.def"
+#undef KERR
+#undef KERR_IN
+#undef KERR_DO
 }
 
 static void metrics_page(struct buf *out)

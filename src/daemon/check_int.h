@@ -20,13 +20,13 @@ struct check_finding {
     struct str text;
 };
 
-/* A question of check's own, about limits of topics and brokers. */
+/* A question of check's own, about configs of topics and brokers. */
 struct check_limits;
 
 struct check_flow {
     struct check *check;
     const struct flow_config *config;
-    struct director *director; /* NULL: not asked (disabled, or --offline) */
+    struct director *director; /* NULL: not asked (--offline) */
     const struct plan *plan;   /* NULL: not known */
     struct check_limits *limits;
     bool told;                 /* the director has said what it knows */
@@ -50,7 +50,7 @@ struct check {
     int code; /* exit code */
 };
 
-/* Asks the clusters of every enabled flow, CHECK_LIMIT_MS at most. */
+/* Asks the clusters that every flow would use, CHECK_LIMIT_MS at most. */
 void check_look(struct check *c);
 /* Ends what check_look began; plans and clusters are gone then. */
 void check_look_end(struct check *c);
@@ -60,7 +60,8 @@ void check_judge(struct check *c);
 void check_add(struct check_flow *f, enum config_severity severity, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* Limits that copies of large records would meet: asked once the plan is there; done comes once from the loop. */
+/* Configs of both sides that decide what copies would meet: asked once the plan is there; done comes once from the
+ * loop. */
 struct check_limits *check_limits_ask(struct check_flow *f, void (*done)(struct check_flow *f));
 void check_limits_free(struct check_limits **l);
 void check_limits_judge(struct check_flow *f);
@@ -80,6 +81,7 @@ struct check_topic {
     const struct plan_grow *grow;
     const struct fault *fault;
     int32_t have; /* partitions at the target; 0: there is no copy yet */
+    int32_t replicas; /* of the copy; 0: there is none, or not known */
     const char *action;
 };
 /* All mirrored topics by name, in c->arena; *n gets their number. */

@@ -13,9 +13,10 @@ static void judge_replicas(struct check_flow *f)
     const struct plan *p = f->plan;
     const struct broker_meta *unused;
     int target_brokers = (int)cluster_brokers(director_cluster(f->director, true), &unused);
-    int source_brokers = (int)cluster_brokers(director_cluster(f->director, false), &unused);
+    struct cluster *source = director_cluster(f->director, false); /* NULL: a flow of heartbeats needs none */
+    int source_brokers = source ? (int)cluster_brokers(source, &unused) : 0;
 
-    if (f->config->replication_factor > target_brokers)
+    if (f->config->enabled && f->config->replication_factor > target_brokers)
         check_add(f, p->creates_n ? CONFIG_ERROR : CONFIG_WARNING,
                   "replication.factor = %d, but %.*s has %d broker%s: %s; set replication.factor to %d at most",
                   f->config->replication_factor, STR_ARG(f->config->target_alias), target_brokers,
@@ -74,7 +75,7 @@ void check_judge(struct check *c)
             judge_replicas(f);
             judge_partitions(f);
             check_limits_judge(f);
-            if (f->plan->wants_n == 0)
+            if (f->config->enabled && f->plan->wants_n == 0)
                 check_add(f, CONFIG_WARNING, "no topic of the source is copied; see topics and topics.exclude");
         }
         if (f->unreachable)

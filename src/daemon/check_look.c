@@ -1,7 +1,7 @@
 /* check_look.c -- asks the clusters for everything that check tells, and changes nothing.
  * SPDX-License-Identifier: Apache-2.0
  *
- * One loop carries a director of each enabled flow (mirror/director.h: director_new_check) until every one has its plan,
+ * One loop carries a director of each flow, also of those that only write heartbeats (mirror/director.h: director_new_check) until every one has its plan,
  * or the time is up.
  */
 #include "daemon/check_int.h"
@@ -49,10 +49,10 @@ static void take_delay(struct check_flow *f)
 {
     for (int target = 0; target < 2; target++) {
         struct cluster *cl = director_cluster(f->director, target);
-        const struct fault *at = cluster_fault(cl);
+        const struct fault *at = cl ? cluster_fault(cl) : NULL;
 
-        if (cluster_is_up(cl))
-            continue;
+        if (!cl || cluster_is_up(cl))
+            continue; /* a flow of heartbeats needs no source */
         f->unreachable = true;
         fault_set(&f->fault, 0, fault_is_set(at) ? at->code : "TIMEOUT", "cluster %.*s cannot be reached: %s",
                   STR_ARG(cluster_name(cl)), fault_is_set(at) ? at->text : "no answer in time");
@@ -75,8 +75,6 @@ void check_look(struct check *c)
     for (size_t i = 0; i < c->flows_n; i++) {
         struct check_flow *f = &c->flows[i];
 
-        if (!f->config->enabled)
-            continue;
         c->open++;
         f->director = director_new_check(c->loop, f->config, on_told, f);
     }

@@ -104,12 +104,10 @@ static void put_flow(struct check_flow *f, struct buf *out)
     const struct flow_config *c = f->config;
 
     buf_fmt(out, "\nflow %.*s: ", STR_ARG(c->name));
-    if (!c->enabled) {
-        buf_fmt(out, "%s\n", c->emit_heartbeats_enabled ? "not enabled: heartbeats only" : "not enabled");
-        return;
-    }
-    buf_fmt(out, "%s", check_delivery(c));
-    if (f->plan)
+    buf_fmt(out, "%s", c->enabled ? check_delivery(c) : "not enabled: heartbeats only");
+    if (f->plan && !c->enabled)
+        buf_put_char(out, '\n');
+    else if (f->plan)
         buf_fmt(out, "; %zu topics are copied, %zu to be created, %zu to be grown, %zu not copied\n",
                 f->plan->wants_n, f->plan->creates_n, f->plan->grows_n, f->plan->refused_n);
     else

@@ -4,7 +4,7 @@
  * Each check looks at finished flows and reports at the line that gave the value, if one did.
  */
 #include "daemon/config_internal.h"
-#include "mirror/filter.h"
+#include "mirror/topics.h"
 #include "net/dns.h"
 
 #include <string.h>
@@ -68,30 +68,17 @@ static void check_delivery(struct loader *l, size_t i)
     }
 }
 
-/* Characters that Kafka takes in a topic's name. */
-static bool fits_topic(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              c == '.' || c == '_' || c == '-'))
-            return false;
-    }
-    return true;
-}
-
 static void check_names(struct loader *l, size_t i)
 {
     const struct flow_config *f = &l->flows[i];
     const struct prop *separator = flow_origin(l, i, "replication.policy.separator");
     const struct prop *clusters = props_find(l->props, STR("clusters"));
 
-    if (separator && !fits_topic(f->replication_policy_separator))
+    if (separator && !topics_name_fits(f->replication_policy_separator))
         warn_once(l, separator,
                   "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
                   "no topic can be created with it; blanks at its end count too");
-    if (clusters && !(fits_topic(f->source_alias) && fits_topic(f->target_alias)))
+    if (clusters && !(topics_name_fits(f->source_alias) && topics_name_fits(f->target_alias)))
         warn_once(l, clusters,
                   "Kafka takes only letters, digits, '.', '_' and '-' in names of topics, so "
                   "topics named after such an alias cannot be created");

@@ -299,6 +299,11 @@ bool topic_writer_is_shut_out(const struct topic_writer *w)
     return w->shut_out;
 }
 
+struct str topic_writer_topic(const struct topic_writer *w)
+{
+    return w->topic->name;
+}
+
 const struct fault *topic_writer_fault(const struct topic_writer *w)
 {
     return &w->fault;

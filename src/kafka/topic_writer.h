@@ -36,5 +36,6 @@ uint64_t topic_writer_acked(const struct topic_writer *w);
 bool topic_writer_is_idle(const struct topic_writer *w);
 bool topic_writer_is_shut_out(const struct topic_writer *w);
 const struct fault *topic_writer_fault(const struct topic_writer *w);
+struct str topic_writer_topic(const struct topic_writer *w);
 
 #endif

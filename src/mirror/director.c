@@ -21,6 +21,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define PATIENCE_MS 5000 /* what passes by itself within this is no fault */
 #define TO(state) (1u << (state))
 #define ANYTIME (TO(DIRECTOR_STOPPING) | TO(DIRECTOR_REFUSED))
 
@@ -44,8 +45,10 @@ static const struct {
 
 void director_goto(struct director *d, enum director_state to)
 {
+    bool usual = d->ready && (to == DIRECTOR_REFRESHING || to == DIRECTOR_RUNNING);
+
     must(states[d->state].next & TO(to));
-    log_event(EV_FLOW_STATE, kv_str("flow", d->config->name), kv_c("was", states[d->state].name),
+    log_event(usual ? EV_FLOW_REFRESH : EV_FLOW_STATE, kv_str("flow", d->config->name), kv_c("was", states[d->state].name),
               kv_c("now", states[to].name));
     d->state = to;
 }
@@ -68,9 +71,27 @@ void director_fail(struct director *d, const char *code, const char *fmt, ...)
     timer_set_ms(d->loop, &d->retry, backoff_next_ms(&d->backoff, loop_rand(d->loop)));
 }
 
+void director_later(struct director *d, const char *code, const char *fmt, ...)
+{
+    char text[FAULT_TEXT_MAX];
+    va_list ap;
+
+    if (!d->later_since_ms)
+        d->later_since_ms = loop_now_ms(d->loop);
+    if (loop_now_ms(d->loop) - d->later_since_ms < PATIENCE_MS) {
+        timer_set_ms(d->loop, &d->retry, backoff_next_ms(&d->backoff, loop_rand(d->loop)));
+        return;
+    }
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    director_fail(d, code, "%s", text);
+}
+
 void director_well(struct director *d)
 {
     backoff_reset(&d->backoff);
+    d->later_since_ms = 0;
     if (!fault_is_set(&d->fault))
         return;
     log_event(EV_FLOW_FAULT_OVER, kv_str("flow", d->config->name), kv_c("code", d->fault.code));

@@ -83,6 +83,7 @@ struct director {
     struct timer stop_limit;
     struct backoff backoff;
     struct fault fault;
+    int64_t later_since_ms; /* director_later: since when; 0: not */
     bool ready; /* the first plan was applied */
     int64_t last_refresh_ms;
 
@@ -150,6 +151,8 @@ void director_goto(struct director *d, enum director_state to);
 void director_wake(struct director *d);
 /* Notes the failure and tries the present state again after a back-off. */
 void director_fail(struct director *d, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The same for what a healthy cluster says while it starts: silent for the first seconds. */
+void director_later(struct director *d, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void director_well(struct director *d);
 /* Sends d->call with d->request; done comes to `done`. A call that cannot start is a failure. */
 void director_call(struct director *d, struct cluster *cl, int api, enum route_kind route,
@@ -190,6 +193,8 @@ void director_stored_free(struct director *d);
 
 /* director_topics.c */
 void director_refresh(struct director *d);
+/* For `check`, of a flow that is not enabled: a plan without topics. */
+void director_tell_heartbeats(struct director *d);
 void director_topics_free(struct director *d);
 
 #endif

@@ -200,6 +200,11 @@ static void on_producer_id(struct call *call)
 
     if (director_call_failed(d, "asking for a producer id"))
         return;
+    if (kerr_class(API_INIT_PRODUCER_ID, r->error_code) == K_AGAIN) {
+        director_later(d, kerr_name(r->error_code), "the target gives no producer id: %s%s",
+                       kerr_text(r->error_code), kerr_advice(r->error_code));
+        return;
+    }
     if (r->error_code) {
         director_fail(d, kerr_name(r->error_code),
                       "the target gives no producer id: %s (the principal needs IdempotentWrite on the "

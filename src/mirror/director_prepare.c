@@ -69,6 +69,10 @@ static void next_side(struct director *d)
         director_wake(d);
         return;
     }
+    if (d->plan_only && !d->config->enabled) {
+        director_tell_heartbeats(d);
+        return;
+    }
     director_goto(d, d->plan_only         ? DIRECTOR_REFRESHING
                      : d->config->enabled ? DIRECTOR_JOINING
                                           : DIRECTOR_RUNNING);
@@ -251,6 +255,9 @@ static void on_heartbeat_fault(void *arg, const struct fault *fault)
     if (fault_is_set(fault))
         log_event(EV_HEARTBEAT_FAULT, kv_str("flow", d->config->name), kv_c("code", fault->code),
                   kv_c("text", fault->text));
+    else
+        log_event(EV_HEARTBEAT_FAULT_OVER, kv_str("flow", d->config->name),
+                  kv_str("topic", d->heartbeats_topic));
 }
 
 void director_heartbeats_start(struct director *d)

@@ -45,7 +45,7 @@ static void on_source_listed(struct call *call)
         return;
     }
     arena_reset(&d->plan_arena);
-    p = d->plan = plan_new(&d->plan_arena, (size_t)r->topics.n);
+    p = d->plan = plan_new(&d->plan_arena, (size_t)r->topics.n, loop_wall_ms(d->loop));
     for (int32_t i = 0; i < r->topics.n; i++)
         plan_add_source(p, d->policy, d->topic_filter, &r->topics.at[i]);
     next_step(d, REFRESH_LIST_TARGET);
@@ -81,7 +81,8 @@ static void list_target(struct director *d)
 
     fill_names(d, q, d->plan->wants_n);
     for (size_t i = 0; i < d->plan->wants_n; i++)
-        q->topics.at[q->topics.n++].name = d->plan->wants[i].target_name;
+        if (!d->plan->wants[i].unnameable)
+            q->topics.at[q->topics.n++].name = d->plan->wants[i].target_name;
     if (q->topics.n)
         director_call(d, d->target, API_METADATA, ROUTE_ANY, on_target_listed);
     else
@@ -270,6 +271,18 @@ static void free_mirrored(struct director *d, struct mirrored *m)
     mem_free(m);
 }
 
+/* Each look has faults of its own; what was there at the last one keeps its time. */
+static void take_fault(struct director *d, struct mirrored *m, const struct fault *f)
+{
+    if (!f || !fault_is_set(f)) {
+        fault_clear(&m->fault);
+        return;
+    }
+    fault_set(&m->fault, f->since_ms, f->code, "%s", f->text);
+    log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", m->name),
+              kv_c("code", f->code), kv_c("text", f->text));
+}
+
 /* The topic as it is now: new partitions go to workers, a topic made anew begins anew. */
 static void take_want(struct director *d, size_t i)
 {
@@ -281,10 +294,7 @@ static void take_want(struct director *d, size_t i)
                 memcmp(&m->id, &d->plan->ids[i], sizeof(m->id)) != 0;
 
     m->seen = true;
-    m->fault = f ? *f : (struct fault){ 0 };
-    if (f && fault_is_set(f))
-        log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", m->name),
-                  kv_c("code", f->code), kv_c("text", f->text));
+    take_fault(d, m, f);
     if (anew) {
         log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", m->name),
                   kv_c("code", "TOPIC_RECREATED"),
@@ -293,7 +303,7 @@ static void take_want(struct director *d, size_t i)
         release_all(d, m);
     }
     m->id = d->plan->ids[i];
-    while (m->partitions < w->partitions)
+    while (m->partitions < w->partitions && !w->unnameable)
         adopt(d, m, m->partitions++, anew);
 }
 
@@ -334,6 +344,12 @@ static void tell(struct director *d)
     director_well(d);
     director_goto(d, DIRECTOR_RUNNING);
     d->plan_only(d->plan_arg, d->plan);
+}
+
+void director_tell_heartbeats(struct director *d)
+{
+    d->plan = plan_new(&d->plan_arena, 0, loop_wall_ms(d->loop));
+    tell(d);
 }
 
 void director_refresh(struct director *d)

@@ -125,6 +125,9 @@ void relay_skipped(struct relay *r, int64_t records, int64_t next, int32_t leade
 void relay_fetch_on(struct relay *r); /* lets a resting partition be fetched, if it may */
 void relay_on_fetched(struct fetch_part *p, const struct fetched *f);
 void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct produced *r);
+
+/* relay_refusal.c */
+void relay_on_fetch_error(struct relay *r, const struct fetched *f);
 void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message);
 void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e,
                       const char *text);

@@ -110,9 +110,14 @@ static void on_fault(void *arg, const struct fault *fault)
 {
     struct flow *f = arg;
 
+    const struct topic_writer *w = topic_writer_fault(f->state) == fault ? f->state : f->positions;
+
     if (fault_is_set(fault))
-        log_event(EV_POSITIONS_FAULT, kv_str("flow", f->config->name), kv_c("code", fault->code),
-                  kv_c("text", fault->text));
+        log_event(EV_POSITIONS_FAULT, kv_str("flow", f->config->name), kv_str("topic", topic_writer_topic(w)),
+                  kv_c("code", fault->code), kv_c("text", fault->text));
+    else
+        log_event(EV_POSITIONS_FAULT_OVER, kv_str("flow", f->config->name),
+                  kv_str("topic", topic_writer_topic(w)));
 }
 
 static struct topic_writer *writer_new(struct flow *f, struct str topic, const struct topic_writer_ops *ops,

@@ -7,11 +7,14 @@
 
 #include <stdio.h>
 
-struct plan *plan_new(struct arena *a, size_t topics_max)
+#define SAID_MAX 160 /* bytes of a broker's own words that are repeated */
+
+struct plan *plan_new(struct arena *a, size_t topics_max, int64_t now_ms)
 {
     struct plan *p = arena_alloc(a, sizeof(*p));
 
     p->arena = a;
+    p->now_ms = now_ms;
     p->topics_max = topics_max;
     p->wants = arena_array(a, topics_max, sizeof(*p->wants));
     p->ids = arena_array(a, topics_max, sizeof(*p->ids));
@@ -21,13 +24,36 @@ struct plan *plan_new(struct arena *a, size_t topics_max)
     return p;
 }
 
-static void add_fault(struct plan *p, struct str target_name, int32_t kerr, const char *what)
+static void add_fault(struct plan *p, struct str target_name, int32_t kerr, struct str text)
 {
     if (p->faults_n == p->topics_max * 2)
         return;
     p->faults[p->faults_n].target_name = target_name;
-    fault_set(&p->faults[p->faults_n].fault, 0, kerr_name(kerr), "%s: %s", what, kerr_text(kerr));
+    fault_set(&p->faults[p->faults_n].fault, p->now_ms, kerr_name(kerr), "%.*s", STR_ARG(text));
     p->faults_n++;
+}
+
+/* What to do, with the right that is missing where one is. */
+static const char *advice(int32_t kerr, const char *right)
+{
+    static _Thread_local char text[200];
+
+    if (kerr_class(API_METADATA, kerr) != K_DENIED)
+        return kerr_advice(kerr);
+    snprintf(text, sizeof(text),
+             "; grant %s on it to the principal of this connection (User:ANONYMOUS where the listener does not "
+             "authenticate)", right);
+    return text;
+}
+
+/* A copy that no broker would create is not even asked for: no partition of it could ever start. */
+static void judge_name(struct plan *p, struct topic_want *w)
+{
+    struct str why = topics_name_fault(w->target_name, p->arena);
+
+    w->unnameable = !str_is_null(why);
+    if (w->unnameable)
+        add_fault(p, w->target_name, KERR_INVALID_TOPIC_EXCEPTION, why);
 }
 
 void plan_add_source(struct plan *p, const struct policy *policy, struct filter *f,
@@ -47,8 +73,11 @@ void plan_add_source(struct plan *p, const struct policy *policy, struct filter 
     w->name = arena_str(p->arena, t->name);
     w->target_name = policy_remote(policy, w->name, p->arena);
     w->partitions = t->error_code ? 0 : t->partitions.n;
-    if (t->error_code)
-        add_fault(p, w->target_name, t->error_code, "the source does not describe the topic");
+    judge_name(p, w);
+    if (t->error_code && !w->unnameable)
+        add_fault(p, w->target_name, t->error_code,
+                  arena_fmt(p->arena, "the source does not describe topic %.*s: %s%s", STR_ARG(w->name),
+                            kerr_text(t->error_code), advice(t->error_code, "Describe")));
 }
 
 void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic *t)
@@ -57,8 +86,13 @@ void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic 
         return;
     if (t->error_code && t->error_code != KERR_LEADER_NOT_AVAILABLE)
         add_fault(p, arena_str(p->arena, t->name), t->error_code,
-                  "the target does not describe the copy");
-    p->haves[p->haves_n++] = (struct topic_have){ arena_str(p->arena, t->name), t->partitions.n };
+                  arena_fmt(p->arena, "the target does not describe the copy %.*s: %s%s", STR_ARG(t->name),
+                            kerr_text(t->error_code), advice(t->error_code, "Describe")));
+    p->haves[p->haves_n++] = (struct topic_have){
+        .name = arena_str(p->arena, t->name),
+        .partitions = t->partitions.n,
+        .replicas = t->partitions.n > 0 ? MAX(t->partitions.at[0].replica_nodes.n, 0) : 0,
+    };
 }
 
 static bool is_faulty(const struct plan *p, struct str target_name)
@@ -133,7 +167,7 @@ void plan_add_configs(struct plan *p, const struct kafka_describe_configs_respon
                 continue;
             c->described = true;
             if (t->error_code)
-                fault_set(&c->fault, 0, kerr_name(t->error_code),
+                fault_set(&c->fault, p->now_ms, kerr_name(t->error_code),
                           "the source does not tell the topic's configs: %s; grant DescribeConfigs on it",
                           kerr_text(t->error_code));
             else
@@ -201,7 +235,6 @@ void plan_take_created(struct plan *p, struct plan_create *c,
                        const struct kafka_create_topics_response_topic *t,
                        const struct flow_config *config)
 {
-    (void)p;
     if (t->error_code == KERR_NONE || t->error_code == KERR_TOPIC_ALREADY_EXISTS) {
         c->done = true;
         log_event(EV_TOPIC_CREATED, kv_str("flow", config->name), kv_str("topic", c->want->name),
@@ -211,22 +244,15 @@ void plan_take_created(struct plan *p, struct plan_create *c,
     }
     if (t->error_code == KERR_INVALID_CONFIG && drop_config(c, topics_unknown_config(t->error_message)))
         return; /* once more without it */
-    fault_set(&c->fault, 0, kerr_name(t->error_code),
-              "topic %.*s cannot be created at the target: %s%s%.*s%s", STR_ARG(c->want->target_name),
-              kerr_text(t->error_code), t->error_message.n ? ": " : "", STR_ARG(t->error_message),
-              t->error_code == KERR_TOPIC_AUTHORIZATION_FAILED ||
-                      t->error_code == KERR_CLUSTER_AUTHORIZATION_FAILED
-                  ? "; grant Create on it to the principal of this connection (User:ANONYMOUS where the "
-                    "listener does not authenticate)"
-              : t->error_code == KERR_INVALID_REPLICATION_FACTOR
-                  ? "; set replication.factor to at most the number of brokers"
-                  : "");
+    fault_set(&c->fault, p->now_ms, kerr_name(t->error_code),
+              "topic %.*s cannot be created at the target: %s%s%s%.*s", STR_ARG(c->want->target_name),
+              kerr_text(t->error_code), advice(t->error_code, "Create"), t->error_message.n ? "; it says: " : "",
+              STR_ARG(str_part(t->error_message, 0, SAID_MAX)));
 }
 
 void plan_take_grown(struct plan *p, struct plan_grow *g, int32_t kerr, struct str message,
                      const struct flow_config *config)
 {
-    (void)p;
     if (kerr == KERR_NONE) {
         g->done = true;
         log_event(EV_TOPIC_GROWN, kv_str("flow", config->name), kv_str("topic", g->want->name),
@@ -234,9 +260,10 @@ void plan_take_grown(struct plan *p, struct plan_grow *g, int32_t kerr, struct s
                   kv_int("now", g->want->partitions));
         return;
     }
-    fault_set(&g->fault, 0, kerr_name(kerr), "topic %.*s cannot be grown from %d to %d partitions: %s%s%.*s",
-              STR_ARG(g->want->target_name), g->was, g->want->partitions, kerr_text(kerr),
-              message.n ? ": " : "", STR_ARG(message));
+    fault_set(&g->fault, p->now_ms, kerr_name(kerr),
+              "topic %.*s cannot be grown from %d to %d partitions: %s%s%s%.*s", STR_ARG(g->want->target_name),
+              g->was, g->want->partitions, kerr_text(kerr), advice(kerr, "Alter"), message.n ? "; it says: " : "",
+              STR_ARG(str_part(message, 0, SAID_MAX)));
 }
 
 const struct fault *plan_fault(const struct plan *p, const struct topic_want *w)

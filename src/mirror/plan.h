@@ -45,6 +45,7 @@ struct plan_internal {
 
 struct plan {
     struct arena *arena;
+    int64_t now_ms; /* wall clock of the look, the time of its faults */
     const struct plan_internal *internals;
     size_t internals_n;
     struct topic_want *wants;
@@ -67,7 +68,7 @@ struct plan {
     size_t faults_n, topics_max;
 };
 
-struct plan *plan_new(struct arena *a, size_t topics_max);
+struct plan *plan_new(struct arena *a, size_t topics_max, int64_t now_ms);
 void plan_add_source(struct plan *p, const struct policy *policy, struct filter *f,
                      const struct kafka_metadata_response_topic *t);
 void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic *t);

@@ -193,16 +193,17 @@ static bool is_partition_there(struct relay *r, const struct topic_meta *t, stru
     if (t->error || r->partition >= t->parts_n) {
         fault_set(&r->fault, now,
                   t->error ? kerr_name(t->error) : kerr_name(KERR_UNKNOWN_TOPIC_OR_PARTITION),
-                  t->error ? "topic %.*s of the %s: %s"
-                           : "topic %.*s of the %s has no such partition yet (%s)",
+                  t->error ? "topic %.*s of the %s: %s%s"
+                           : "topic %.*s of the %s has no such partition yet (%s)%s",
                   STR_ARG(t->name), side,
-                  t->error ? kerr_text(t->error) : "it must be grown to match the source");
+                  t->error ? kerr_text(t->error) : "it must be grown to match the source",
+                  t->error ? kerr_advice(t->error) : "");
         return false;
     }
     if (t->parts[r->partition].leader < 0) {
         fault_set(&r->fault, now, kerr_name(KERR_LEADER_NOT_AVAILABLE),
-                  "partition %d of topic %.*s of the %s has no leader", r->partition,
-                  STR_ARG(t->name), side);
+                  "partition %d of topic %.*s of the %s has no leader%s", r->partition,
+                  STR_ARG(t->name), side, kerr_advice(KERR_LEADER_NOT_AVAILABLE));
         return false;
     }
     return true;

@@ -36,8 +36,8 @@ static bool is_refused(struct relay *r)
                    "target, to the principal of this connection",
                    STR_ARG(a->topic->name), kerr_text(a->kerr));
     else
-        relay_fail(r, kerr_name(a->kerr), "topic %.*s: %s", STR_ARG(a->topic->name),
-                   kerr_text(a->kerr));
+        relay_fail(r, kerr_name(a->kerr), "topic %.*s: %s%s", STR_ARG(a->topic->name), kerr_text(a->kerr),
+                   kerr_advice(a->kerr));
     return true;
 }
 
@@ -236,7 +236,7 @@ static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
         move_source(r, latest);
     } else if (c->reset == CLIENT_RESET_NONE) {
         relay_halt(r, kerr_name(KERR_OFFSET_OUT_OF_RANGE),
-                   "source offset %" PRId64 " is gone (the log begins at %" PRId64
+                   "offset %" PRId64 " of the source is gone (the log begins at %" PRId64
                    ") and auto.offset.reset is none; set it to earliest to go on with what is left",
                    lost, earliest);
         r->out_of_range = lost;

@@ -20,29 +20,6 @@ static struct walk_aborted aborted_get(const void *list, int32_t i)
     return (struct walk_aborted){ .producer_id = a[i].producer_id, .first_offset = a[i].first_offset };
 }
 
-static void note_refusal(struct relay *r, const struct fetched *f)
-{
-    const char *code = kerr_name(f->error);
-
-    switch (kerr_class(API_FETCH, f->error)) {
-    case K_RANGE:
-        r->out_of_range = f->fetch_offset;
-        relay_restart(r);
-        break;
-    case K_DENIED:
-        relay_halt(r, code, "the source refuses to let topic %.*s be read: grant Read on it to the principal "
-                   "of this connection", STR_ARG(r->topic));
-        break;
-    case K_GONE:
-        relay_fail(r, code, "the source does not know topic %.*s: %s", STR_ARG(r->topic),
-                   kerr_text(f->error));
-        break;
-    default:
-        relay_fail(r, code, "reading at offset %" PRId64 ": %s", f->fetch_offset, kerr_text(f->error));
-        break;
-    }
-}
-
 /* The source was cut back to diverging_end: what it lost is in the target already. */
 static void diverge(struct relay *r, const struct fetched *f)
 {
@@ -148,7 +125,8 @@ static bool handle(struct relay *r, const struct walk_step *s, struct block *blo
     bool decode = s->action == WALK_DECODE;
 
     if (s->action == WALK_HALT) {
-        relay_halt(r, s->code, "at source offset %" PRId64 ": %s", b->base_offset, s->why);
+        relay_halt(r, s->code, "at offset %" PRId64 " of %.*s-%d of the source: %s", b->base_offset,
+                   STR_ARG(r->topic), r->partition, s->why);
         return false;
     }
     if (s->action == WALK_RETRY) {
@@ -156,7 +134,8 @@ static bool handle(struct relay *r, const struct walk_step *s, struct block *blo
 
         relay_name(r, name, sizeof(name));
         log_event(EV_CHECK_CRC, kv_c("relay", name), kv_int("offset", r->walked));
-        relay_fail(r, s->code, "at source offset %" PRId64 ": %s; fetching it again", r->walked, s->why);
+        relay_fail(r, s->code, "at offset %" PRId64 " of %.*s-%d of the source: %s; fetching it again; if it stays, "
+                   "look at the disks of its leader", r->walked, STR_ARG(r->topic), r->partition, s->why);
         return false;
     }
     if (s->action == WALK_DROP) {
@@ -251,7 +230,7 @@ void relay_on_fetched(struct fetch_part *p, const struct fetched *f)
     if (r->state != RELAY_COPYING)
         return;
     if (f->error) {
-        note_refusal(r, f);
+        relay_on_fetch_error(r, f);
         return;
     }
     if (f->diverging) {
@@ -315,69 +294,4 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
         settle(r);
     relay_mark_dirty(r);
     relay_wake(r);
-}
-
-static void refuse_order(struct relay *r)
-{
-    char name[400];
-
-    r->order_refusals++;
-    relay_name(r, name, sizeof(name));
-    log_event(EV_SEQUENCE, kv_c("relay", name),
-              kv_c("text", "the target expects another sequence; asking where it stands"));
-    relay_fail(r, kerr_name(KERR_OUT_OF_ORDER_SEQUENCE_NUMBER),
-               "the target's record of our sequence differs; it is being reconciled");
-}
-
-void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message)
-{
-    struct relay *r = container_of(p, struct relay, produce);
-    size_t size = BATCH_HEADER_SIZE + o->payload.n;
-    const char *code = kerr_name(kerr);
-    int64_t at = o->source_base;
-
-    switch (kerr_class(API_PRODUCE, kerr)) {
-    case K_ORDER:
-        refuse_order(r);
-        break;
-    case K_UNSURE: /* careful batches only: what was on its way gets time to arrive before we ask */
-    case K_REFRESH:
-        relay_fail(r, code, "whether the batch at source offset %" PRId64 " was written is not known; asking",
-                   at);
-        break;
-    case K_SIZE:
-        relay_halt(r, code,
-                   "the batch of %zu bytes at source offset %" PRId64 " is larger than topic %.*s of the "
-                   "target takes; raise its max.message.bytes (and segment.bytes) to at least %zu",
-                   size, at, STR_ARG(r->target_topic), size);
-        break;
-    case K_DENIED:
-        relay_halt(r, code,
-                   "the target refuses records for topic %.*s: grant Write on it to the principal of this "
-                   "connection (User:ANONYMOUS where the listener does not authenticate)",
-                   STR_ARG(r->target_topic));
-        break;
-    case K_FENCED:
-        relay_halt(r, code, "another process writes with a later epoch of our producer id to %.*s-%d",
-                   STR_ARG(r->target_topic), r->partition);
-        break;
-    case K_GONE:
-        relay_fail(r, code, "the target does not know topic %.*s any more", STR_ARG(r->target_topic));
-        break;
-    default:
-        relay_halt(r, code, "the target refuses the batch at source offset %" PRId64 ": %s%s%.*s", at,
-                   kerr_text(kerr), message.n ? ": " : "", STR_ARG(message));
-        break;
-    }
-}
-
-void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e,
-                      const char *text)
-{
-    struct relay *r = container_of(p, struct relay, produce);
-
-    fault_set(&r->fault, loop_wall_ms(r->flow->loop), kerr ? kerr_name(kerr) : err_name(e),
-              "writing the batch at source offset %" PRId64 " to %.*s-%d is tried again: %s",
-              o->source_base, STR_ARG(r->target_topic), r->partition,
-              kerr ? kerr_text(kerr) : text);
 }

@@ -5,11 +5,42 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SOURCE_STATIC_BROKER 4
 #define SOURCE_DEFAULT       5
+
+bool topics_name_fits(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '.' || c == '_' || c == '-'))
+            return false;
+    }
+    return true;
+}
+
+struct str topics_name_fault(struct str name, struct arena *a)
+{
+    if (!topics_name_fits(name))
+        return arena_fmt(a,
+                         "the copy would be named \"%.*s\", and Kafka takes only letters, digits, '.', '_' and "
+                         "'-' in names of topics: mend replication.policy.separator or the alias of the source",
+                         STR_ARG(str_part(name, 0, TOPIC_NAME_MAX / 2)));
+    if (name.n > TOPIC_NAME_MAX)
+        return arena_fmt(a,
+                         "the copy's name would have %zu characters and Kafka takes %d at most (\"%.*s...\"): "
+                         "take a shorter alias for the source, or leave the topic out with topics.exclude",
+                         name.n, TOPIC_NAME_MAX, STR_ARG(str_part(name, 0, 60)));
+    if (name.n == 0 || str_eq(name, STR(".")) || str_eq(name, STR("..")))
+        return arena_fmt(a, "the copy would be named \"%.*s\", which Kafka does not take as a topic's name: "
+                         "leave the topic out with topics.exclude", STR_ARG(name));
+    return STR_NULL;
+}
 
 static int by_have(const void *a, const void *b)
 {
@@ -35,8 +66,8 @@ size_t topics_plan(const struct topic_want *wants, size_t wants_n, const struct 
         struct topic_have key = { .name = wants[i].target_name };
         const struct topic_have *have = bsearch(&key, sorted, haves_n, sizeof(key), by_have);
 
-        if (!wants[i].partitions)
-            continue; /* the source does not describe it at the moment */
+        if (!wants[i].partitions || wants[i].unnameable)
+            continue; /* the source does not describe it at the moment, or it can have no copy */
         if (!have)
             out[n++] = (struct topic_action){ TOPIC_CREATE, &wants[i], 0 };
         else if (have->partitions < wants[i].partitions)
@@ -65,11 +96,6 @@ size_t topics_creation_configs(const struct topic_config *entries, size_t n, str
     return made;
 }
 
-struct both {
-    const struct topic_config *source, *target;
-    size_t source_n, target_n;
-};
-
 static struct str value_of(const struct topic_config *entries, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
@@ -78,43 +104,82 @@ static struct str value_of(const struct topic_config *entries, size_t n, const c
     return STR_NULL;
 }
 
-/* The target's number when it is below the source's; a source that has none counts as unlimited. */
-static bool is_lower(const struct both *b, const char *source_name, const char *target_name,
-                     int64_t *target)
+/* A limit; what is not set, or negative, limits nothing. */
+static int64_t limit_of(const struct topic_config *entries, size_t n, const char *name)
 {
-    int64_t source;
-    struct str text = value_of(b->target, b->target_n, target_name);
+    struct str text = value_of(entries, n, name);
+    int64_t limit;
 
-    if (str_is_null(text) || !str_to_i64(text, target))
-        return false;
-    text = value_of(b->source, b->source_n, source_name);
-    if (str_is_null(text) || !str_to_i64(text, &source))
-        source = INT64_MAX;
-    return *target < source;
+    return str_is_null(text) || !str_to_i64(text, &limit) || limit < 0 ? INT64_MAX : limit;
 }
 
 static const struct {
-    const char *source, *target, *text;
+    const char *source, *target, *text; /* the limit at the target, and at the source */
 } limits[] = {
     { "max.message.bytes", "max.message.bytes",
-      "the source allows larger batches than %lld bytes; they have to be cut" },
+      "the copy takes batches of %lld bytes, the source %s; a larger one would halt its partition: raise "
+      "max.message.bytes at the target" },
     { "max.message.bytes", "segment.bytes",
-      "the source allows batches that do not fit into a segment of %lld bytes" },
+      "a segment of the copy holds %lld bytes, a batch of the source may have %s; a larger one would halt its "
+      "partition: raise segment.bytes at the target" },
     { "message.timestamp.after.max.ms", "message.timestamp.after.max.ms",
-      "records whose time is more than %lld ms ahead are refused" },
+      "the copy refuses records whose time is more than %lld ms ahead, the source %s; one would halt its partition: "
+      "raise message.timestamp.after.max.ms at the target" },
     { "message.timestamp.before.max.ms", "message.timestamp.before.max.ms",
-      "records older than %lld ms are refused" },
+      "the copy refuses records older than %lld ms, the source %s; one would halt its partition: raise "
+      "message.timestamp.before.max.ms at the target" },
+    { "message.timestamp.difference.max.ms", "message.timestamp.difference.max.ms",
+      "the copy refuses records whose time differs from its own by more than %lld ms, the source %s; one would halt "
+      "its partition: raise message.timestamp.difference.max.ms at the target" },
+    { "retention.ms", "retention.ms",
+      "the copy keeps records for %lld ms, the source %s: older ones are deleted soon after they were copied" },
+    { "retention.bytes", "retention.bytes",
+      "a partition of the copy keeps %lld bytes, the source %s: the oldest records go earlier than at the source" },
 };
 
-size_t topics_warnings(const struct topic_config *source, size_t source_n,
-                       const struct topic_config *target, size_t target_n, struct arena *a,
-                       struct topic_warning out[TOPIC_WARNINGS_MAX])
+/* Deletion by age and size counts where the copy is not only compacted. */
+static bool counts_for(const struct topic_sides *b, size_t limit)
 {
-    struct both b = { source, target, source_n, target_n };
-    struct str codec = value_of(target, target_n, "compression.type");
-    struct str time = value_of(target, target_n, "message.timestamp.type");
+    struct str policy = value_of(b->target, b->target_n, "cleanup.policy");
+
+    return !str_starts(str_c(limits[limit].target), STR("retention.")) || str_is_null(policy) ||
+           str_find(policy, STR("delete"), 0) >= 0;
+}
+
+static size_t warn_limits(const struct topic_sides *b, struct arena *a, struct topic_warning *out)
+{
     size_t n = 0;
 
+    for (size_t i = 0; i < COUNT(limits); i++) {
+        int64_t target = limit_of(b->target, b->target_n, limits[i].target);
+        int64_t source = limit_of(b->source, b->source_n, limits[i].source);
+        char text[24] = "without limit";
+
+        if (target >= source || !counts_for(b, i))
+            continue;
+        if (source < INT64_MAX)
+            snprintf(text, sizeof(text), "%lld", (long long)source);
+        out[n++] = (struct topic_warning){ limits[i].target,
+                                           arena_fmt(a, limits[i].text, (long long)target, text) };
+    }
+    return n;
+}
+
+size_t topics_warnings(const struct topic_sides *b, struct arena *a, struct topic_warning out[TOPIC_WARNINGS_MAX])
+{
+    struct str codec = value_of(b->target, b->target_n, "compression.type");
+    struct str time = value_of(b->target, b->target_n, "message.timestamp.type");
+    int64_t in_sync = limit_of(b->target, b->target_n, "min.insync.replicas");
+    int32_t replicas = b->replicas;
+    size_t n = 0;
+
+    if (replicas > 0 && in_sync != INT64_MAX && in_sync > replicas)
+        out[n++] = (struct topic_warning){
+            "min.insync.replicas",
+            arena_fmt(a, "min.insync.replicas of the copy is %lld and it has %d replica%s: nothing can be written; "
+                      "lower it, or give the copy more replicas", (long long)in_sync, replicas,
+                      replicas == 1 ? "" : "s")
+        };
     if (!str_is_null(codec) && !str_eq(codec, STR("producer")))
         out[n++] = (struct topic_warning){
             "compression.type",
@@ -123,14 +188,7 @@ size_t topics_warnings(const struct topic_config *source, size_t source_n,
     if (str_eq(time, STR("LogAppendTime")))
         out[n++] = (struct topic_warning){ "message.timestamp.type",
                                            STR("records get the target's time of arrival") };
-    for (size_t i = 0; i < COUNT(limits); i++) {
-        int64_t limit;
-
-        if (is_lower(&b, limits[i].source, limits[i].target, &limit))
-            out[n++] = (struct topic_warning){ limits[i].target,
-                                               arena_fmt(a, limits[i].text, (long long)limit) };
-    }
-    return n;
+    return n + warn_limits(b, a, out + n);
 }
 
 struct str topics_unknown_config(struct str message)

@@ -19,12 +19,14 @@ struct topic_config {
 struct topic_want {
     struct str name, target_name;
     int32_t partitions;
+    bool unnameable; /* Kafka takes no topic of the copy's name */
 };
 
 /* A topic of the target. */
 struct topic_have {
     struct str name;
     int32_t partitions;
+    int32_t replicas; /* of its first partition; 0: not known */
 };
 
 enum topic_action_kind { TOPIC_CREATE, TOPIC_GROW };
@@ -33,6 +35,11 @@ struct topic_action {
     const struct topic_want *want;
     int32_t was; /* partitions before; 0 for CREATE */
 };
+
+/* Why Kafka takes no topic of this name, and what to do, in a; null: it does. */
+#define TOPIC_NAME_MAX 249
+bool topics_name_fits(struct str s); /* by its characters alone: a part of a name */
+struct str topics_name_fault(struct str name, struct arena *a);
 
 /* Actions in order of target name, into out[room >= wants]; gives their number. wants and haves in any order. */
 size_t topics_plan(const struct topic_want *wants, size_t wants_n, const struct topic_have *haves,
@@ -43,16 +50,21 @@ size_t topics_plan(const struct topic_want *wants, size_t wants_n, const struct 
 size_t topics_creation_configs(const struct topic_config *entries, size_t n, struct filter *exclude,
                                bool defaults_from_source, const struct topic_config **out);
 
-/* What of a copy's configs makes relaying dear or lets the target refuse batches: for `check`. Entries are what
- * DescribeConfigs gives for the source topic and for the copy, defaults included; texts are in a. */
+/* What DescribeConfigs gives for a source topic and for its copy, defaults included. */
+struct topic_sides {
+    const struct topic_config *source, *target;
+    size_t source_n, target_n;
+    int32_t replicas; /* of the copy; 0: not known */
+};
+
+/* What of a copy's configs makes relaying dear, lets the target refuse batches, or loses them early: for `check`.
+ * Texts are in a. */
 struct topic_warning {
     const char *config;
     struct str text;
 };
-#define TOPIC_WARNINGS_MAX 6
-size_t topics_warnings(const struct topic_config *source, size_t source_n,
-                       const struct topic_config *target, size_t target_n, struct arena *a,
-                       struct topic_warning out[TOPIC_WARNINGS_MAX]);
+#define TOPIC_WARNINGS_MAX 10
+size_t topics_warnings(const struct topic_sides *b, struct arena *a, struct topic_warning out[TOPIC_WARNINGS_MAX]);
 
 /* From the message of an INVALID_CONFIG answer ("Unknown topic config name: x"): the name to leave out; else null. */
 struct str topics_unknown_config(struct str message);

@@ -89,6 +89,7 @@ static void add_flow(struct view *v, const struct director *d)
         .target = arena_str(&v->arena, d->config->target_alias),
         .state = director_shown_state(d),
         .delivery = delivery[d->config->delivery],
+        .enabled = d->config->enabled,
         .ready = d->ready || director_is_standby(d),
         .standby = director_is_standby(d),
         .topics = HASH_COUNT(d->topics),

@@ -34,6 +34,7 @@ struct view_flow {
     struct str source, target;
     const char *state; /* waiting standby loading copying refused draining disabled */
     const char *delivery;
+    bool enabled;      /* else it only writes heartbeats */
     bool ready;        /* first plan applied and copying, or standing by (or nothing to do) */
     bool standby;      /* another process of the group runs it */
     struct str group, holder; /* null: no membership; the process that runs it, "" unknown */
@@ -90,7 +91,7 @@ struct view {
     int32_t losses_n;
 };
 
-/* Every enabled flow is ready. Otherwise false; *why (not NULL) gets a JSON-free sentence per flow that is not,
+/* Every enabled flow is ready, or where none is enabled every flow. Otherwise false; *why (not NULL) gets a JSON-free sentence per flow that is not,
  * in the order of flows; lines separated by '\n'. */
 bool view_is_ready(const struct view *v, struct buf *why);
 

@@ -22,14 +22,22 @@ static const struct fault *cause(const struct view *v, const struct view_flow *f
     return NULL;
 }
 
+static bool has_enabled(const struct view *v)
+{
+    for (int32_t i = 0; i < v->flows_n; i++)
+        if (v->flows[i].enabled)
+            return true;
+    return false;
+}
+
 bool view_is_ready(const struct view *v, struct buf *why)
 {
-    bool ready = true;
+    bool ready = true, enabled = has_enabled(v);
 
     for (int32_t i = 0; i < v->flows_n; i++) {
         const struct view_flow *f = &v->flows[i];
 
-        if (f->ready)
+        if (f->ready || (enabled && !f->enabled))
             continue;
         if (why) {
             struct str cluster;

@@ -16,9 +16,11 @@ static const struct {
 } rows[] = {
 #define KERR(code, name, class, text) [(code)-FIRST] = { #name, text, K_##class },
 #define KERR_IN(api, name, class)
+#define KERR_DO(name, todo)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
+#undef KERR_DO
 };
 
 static const struct {
@@ -28,9 +30,24 @@ static const struct {
 } overrides[] = {
 #define KERR(code, name, class, text)
 #define KERR_IN(api, name, class) { API_##api, KERR_##name, K_##class },
+#define KERR_DO(name, todo)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
+#undef KERR_DO
+};
+
+static const struct {
+    int code;
+    const char *text;
+} advice[] = {
+#define KERR(code, name, class, text)
+#define KERR_IN(api, name, class)
+#define KERR_DO(name, todo) { KERR_##name, "; " todo },
+#include "wire/kerr.def"
+#undef KERR
+#undef KERR_IN
+#undef KERR_DO
 };
 
 static bool is_known(int code)
@@ -61,4 +78,12 @@ const char *kerr_name(int code)
 const char *kerr_text(int code)
 {
     return is_known(code) ? rows[code - FIRST].text : "an error that this program does not know";
+}
+
+const char *kerr_advice(int code)
+{
+    for (size_t i = 0; i < COUNT(advice); i++)
+        if (advice[i].code == code)
+            return advice[i].text;
+    return "";
 }

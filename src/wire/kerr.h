@@ -29,14 +29,18 @@ enum kerr_class {
 enum kerr {
 #define KERR(code, name, class, text) KERR_##name = code,
 #define KERR_IN(api, name, class)
+#define KERR_DO(name, todo)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
+#undef KERR_DO
 };
 
 enum kerr_class kerr_class(int api_key, int code);
 /* "NOT_LEADER_OR_FOLLOWER"; "ERROR_<code>" (static buffer per thread) for one we do not know. */
 const char *kerr_name(int code);
 const char *kerr_text(int code);
+/* What a person can do about it, to be put behind a text: "; raise ...", or "". */
+const char *kerr_advice(int code);
 
 #endif

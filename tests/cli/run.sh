@@ -70,8 +70,20 @@ for verb in run check; do
   ok "$verb, no such file: named" complains 'absent\.properties'
   run $verb one two
   ok "$verb, two files: 2" exits 2
+  for form in '--set novalue x' '--set =x f' '--set= f' 'f --set' 'f --clusters' '--clusters= f' '--clusters , f'; do
+    # shellcheck disable=SC2086
+    run $verb $form
+    ok "$verb $form: 2" exits 2
+    ok "$verb $form: one line" one_line
+  done
   run $verb --set novalue x
-  ok "$verb --set without =: 2" exits 2
+  ok "$verb --set novalue: what is missing" complains "there is no '=': novalue"
+  run $verb --set =x f
+  ok "$verb --set =x: what is missing" complains "no key before the '=': =x"
+  run $verb f --set
+  ok "$verb --set at the end: what is missing" complains 'set needs key=value'
+  run $verb f --clusters
+  ok "$verb --clusters at the end: what is missing" complains 'names no cluster; write --clusters A,B'
 done
 
 # --- version
@@ -160,6 +172,11 @@ ok "check, clusters away: 3" exits 3
 ok "check, clusters away: one is named" complains '^heliostat: cluster a cannot be reached: '
 ok "check, clusters away: the other too" complains '^heliostat: cluster b cannot be reached: '
 ok "check, clusters away: it says why" says 'connection refused'
+run check --set 'a->b.enabled=false' "$work/good.properties"
+ok "check, heartbeats only, clusters away: 3" exits 3
+ok "check, heartbeats only: one is named" complains '^heliostat: cluster a cannot be reached: '
+ok "check, heartbeats only: the other too" complains '^heliostat: cluster b cannot be reached: '
+ok "check, heartbeats only: the flow" says '^flow a->b: not enabled: heartbeats only'
 run status --url http://127.0.0.1:1
 ok "status, nobody there: 3" exits 3
 ok "status, nobody there: one line" one_line

@@ -267,3 +267,47 @@ def test_a_heartbeats_topic_that_cannot_be_made_holds_nothing_up(own_flow):
         assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
         log = h.log.read_text()
         assert re.search(r"topic\.fault.*topic=heartbeats .*INVALID_REPLICATION_FACTOR.*heartbeats\.topic\.replication\.factor", log), log
+
+
+def test_a_record_of_a_time_that_the_copy_does_not_take(flow, tmp_path):
+    """The config to raise is named, with the copy; raised, it goes on."""
+    feed.create_topic(flow.source, flow.name, 1)
+    feed.create_topic(flow.target, flow.remote(), 1, {"message.timestamp.before.max.ms": 3600000})
+    feed.write(flow.source, flow.name, [(b"k", b"old")], timestamp=int(time.time() * 1000) - 7200000)
+    code, text = check(tmp_path, flow.config())
+    assert code == 0 and "raise message.timestamp.before.max.ms" in text, text
+    with Heliostat(flow.config()) as h:
+        h.wait(lambda h: halted(h, flow.name), what="the partition to stop")
+        text = fault_text(h, flow.name)
+        for word in ("INVALID_TIMESTAMP", flow.remote() + "-0", "message.timestamp.before.max.ms"):
+            assert word in text, (word, text)
+        feed.set_config(flow.target, flow.remote(), message_timestamp_before_max_ms=None)
+        h.wait_copied(flow.source, [flow.name], limit=90)
+
+
+def test_copies_whose_name_kafka_does_not_take(flow, tmp_path):
+    """Said before any broker is asked, with the time since when; the others are copied."""
+    long_name = flow.name + "-" + "x" * (248 - len(flow.name))
+    for topic in (flow.name, long_name):
+        feed.create_topic(flow.source, topic, 1)
+        feed.write(flow.source, topic, [(b"k", b"v")])
+    lines = flow.config(flow.name + ".*")
+    code, text = check(tmp_path, lines)
+    assert code == 1 and "%d characters" % len(flow.remote(long_name)) in text, text
+    with Heliostat(lines) as h:
+        h.wait_copied(flow.source, [flow.name])
+        h.wait(lambda h: fault_text(h, long_name) != "[]", what="the fault")
+        fault, = [f for f in h.status()["faults"] if f.get("topic") == long_name]
+        assert "249 at most" in fault["text"], fault
+        assert abs(fault["since_ms"] / 1000 - time.time()) < 300, fault
+
+
+def test_check_of_heartbeats_only(flow, tmp_path):
+    """It asks the clusters as for any other file."""
+    lines = {**flow.config(), "%s->%s.enabled" % (flow.a, flow.b): "false"}
+    code, text = check(tmp_path, lines)
+    assert code == 0, text
+    assert text.count("\ncluster ") == 2 and "own topic: heartbeats" in text, text
+    lines["%s.bootstrap.servers" % flow.b] = "127.0.0.1:%d" % ports.free_port()
+    code, text = check(tmp_path, lines)
+    assert code == 3 and "cluster %s cannot be reached" % flow.b in text, text

@@ -203,12 +203,13 @@ def produce(producer, topic, partition, key, value, headers=None, **more):
             producer.poll(0.2)
 
 
-def write(bootstrap, topic, rows, partition=0, codec="none", options=None):
-    """Writes (key, value) or (key, value, headers) rows to one partition and waits for the acknowledgements."""
+def write(bootstrap, topic, rows, partition=0, codec="none", options=None, **more):
+    """Writes (key, value) or (key, value, headers) rows to one partition and waits for the acknowledgements; MORE goes
+    to produce, as timestamp."""
     failed = []
     producer = Producer({**RETRY, "bootstrap.servers": bootstrap, "compression.type": codec,
                          "on_delivery": lambda e, m: e and failed.append(e.str()), **(options or {})})
     for row in rows:
-        produce(producer, topic, partition, *row)
+        produce(producer, topic, partition, *row, **more)
     if producer.flush(60) or failed:
         raise RuntimeError("could not write to %s: %s" % (topic, failed[:3]))

@@ -34,13 +34,14 @@ static struct filter *filter_of(const char *include, const char *exclude)
 TEST(plan)
 {
     static const struct topic_want wants[] = {
-        { STR("new"), STR("A.new"), 3 },     { STR("grown"), STR("A.grown"), 4 },
-        { STR("same"), STR("A.same"), 2 },   { STR("fewer"), STR("A.fewer"), 1 },
-        { STR("a-new"), STR("A.a-new"), 1 }, { STR("unknown"), STR("A.unknown"), 0 },
+        { STR("new"), STR("A.new"), 3, false },     { STR("grown"), STR("A.grown"), 4, false },
+        { STR("same"), STR("A.same"), 2, false },   { STR("fewer"), STR("A.fewer"), 1, false },
+        { STR("a-new"), STR("A.a-new"), 1, false }, { STR("unknown"), STR("A.unknown"), 0, false },
+        { STR("x"), STR("A/x"), 1, true },
     };
     static const struct topic_have haves[] = {
-        { STR("A.same"), 2 },  { STR("A.fewer"), 5 }, { STR("A.target-only"), 1 },
-        { STR("A.grown"), 1 }, { STR("new"), 9 },
+        { STR("A.same"), 2, 1 },  { STR("A.fewer"), 5, 1 }, { STR("A.target-only"), 1, 1 },
+        { STR("A.grown"), 1, 1 }, { STR("new"), 9, 1 },
     };
     struct topic_action out[COUNT(wants)];
 
@@ -99,6 +100,11 @@ TEST(warnings)
     static const struct topic_config source[] = {
         { STR("max.message.bytes"), STR("2000000"), 1, false, false },
         { STR("message.timestamp.after.max.ms"), STR("9223372036854775807"), 5, false, false },
+        { STR("retention.ms"), STR("-1"), 5, false, false },
+    };
+    static const struct topic_config compacted[] = {
+        { STR("cleanup.policy"), STR("compact"), 1, false, false },
+        { STR("retention.ms"), STR("1000"), 1, false, false },
     };
     static const struct topic_config good[] = {
         { STR("compression.type"), STR("producer"), 5, false, false },
@@ -106,6 +112,8 @@ TEST(warnings)
         { STR("message.timestamp.type"), STR("CreateTime"), 5, false, false },
         { STR("message.timestamp.after.max.ms"), STR("9223372036854775807"), 5, false, false },
         { STR("segment.bytes"), STR("1073741824"), 5, false, false },
+        { STR("retention.ms"), STR("-1"), 5, false, false },
+        { STR("min.insync.replicas"), STR("2"), 5, false, false },
     };
     static const struct topic_config bad[] = {
         { STR("compression.type"), STR("lz4"), 1, false, false },
@@ -114,20 +122,65 @@ TEST(warnings)
         { STR("message.timestamp.after.max.ms"), STR("3600000"), 5, false, false },
         { STR("message.timestamp.before.max.ms"), STR("1000"), 5, false, false },
         { STR("segment.bytes"), STR("1048576"), 5, false, false },
+        { STR("message.timestamp.difference.max.ms"), STR("1000"), 5, false, false },
+        { STR("retention.ms"), STR("86400000"), 5, false, false },
+        { STR("retention.bytes"), STR("1000"), 5, false, false },
+        { STR("min.insync.replicas"), STR("2"), 5, false, false },
+        { STR("cleanup.policy"), STR("compact,delete"), 5, false, false },
     };
+    const struct topic_sides with_good = { source, good, COUNT(source), COUNT(good), 3 };
+    const struct topic_sides with_bad = { source, bad, COUNT(source), COUNT(bad), 1 };
+    const struct topic_sides with_compacted = { source, compacted, COUNT(source), COUNT(compacted), 0 };
     struct topic_warning out[TOPIC_WARNINGS_MAX];
     struct arena a;
 
     arena_init(&a, 64 * KiB);
-    CHECK_EQ(topics_warnings(source, COUNT(source), good, COUNT(good), &a, out), 0);
-    CHECK_EQ(topics_warnings(source, COUNT(source), bad, COUNT(bad), &a, out), 6);
-    CHECK_STR(out[0].text, "the target recompresses every batch that is not `lz4`");
-    CHECK_STR(str_c(out[1].config), "message.timestamp.type");
-    CHECK_STR(out[2].text,
-              "the source allows larger batches than 1048588 bytes; they have to be cut");
-    CHECK_STR(str_c(out[3].config), "segment.bytes");
-    CHECK_STR(out[4].text, "records whose time is more than 3600000 ms ahead are refused");
-    CHECK_STR(str_c(out[5].config), "message.timestamp.before.max.ms");
+    CHECK_EQ(topics_warnings(&with_good, &a, out), 0);
+    CHECK_EQ(topics_warnings(&with_bad, &a, out), TOPIC_WARNINGS_MAX);
+    CHECK_STR(out[0].text, "min.insync.replicas of the copy is 2 and it has 1 replica: nothing can be written; lower "
+                           "it, or give the copy more replicas");
+    CHECK_STR(out[1].text, "the target recompresses every batch that is not `lz4`");
+    CHECK_STR(str_c(out[2].config), "message.timestamp.type");
+    CHECK_STR(out[3].text, "the copy takes batches of 1048588 bytes, the source 2000000; a larger one would halt its "
+                           "partition: raise max.message.bytes at the target");
+    CHECK_STR(str_c(out[4].config), "segment.bytes");
+    CHECK_STR(str_c(out[5].config), "message.timestamp.after.max.ms");
+    CHECK_STR(str_c(out[6].config), "message.timestamp.before.max.ms");
+    CHECK_STR(str_c(out[7].config), "message.timestamp.difference.max.ms");
+    CHECK_STR(out[8].text, "the copy keeps records for 86400000 ms, the source without limit: older ones are deleted "
+                           "soon after they were copied");
+    CHECK_STR(str_c(out[9].config), "retention.bytes");
+    CHECK_EQ(topics_warnings(&with_compacted, &a, out), 0);
+    arena_fini(&a);
+}
+
+/* What Kafka takes as a name, and what is said of what it does not. */
+TEST(names)
+{
+    static const char *const good[] = { "orders", "A.orders_1-x", "...", "a" };
+    static const struct {
+        const char *name, *says;
+    } bad[] = {
+        { "A/orders", "the copy would be named \"A/orders\", and Kafka takes only letters, digits, '.', '_' and '-' in "
+                      "names of topics: mend replication.policy.separator or the alias of the source" },
+        { "", "leave the topic out" },
+        { ".", "leave the topic out" },
+        { "..", "leave the topic out" },
+    };
+    char name[300];
+    struct arena a;
+    struct str why;
+
+    arena_init(&a, 64 * KiB);
+    memset(name, 'x', sizeof(name));
+    for (size_t i = 0; i < COUNT(good); i++)
+        CHECK(str_is_null(topics_name_fault(str_c(good[i]), &a)));
+    for (size_t i = 0; i < COUNT(bad); i++)
+        CHECK(str_find(topics_name_fault(str_c(bad[i].name), &a), str_c(bad[i].says), 0) >= 0);
+    CHECK(str_is_null(topics_name_fault(str_of(name, 249), &a)));
+    why = topics_name_fault(str_of(name, 250), &a);
+    CHECK(str_find(why, STR("would have 250 characters and Kafka takes 249 at most"), 0) >= 0);
+    CHECK(str_find(why, STR("shorter alias"), 0) > 0);
     arena_fini(&a);
 }
 
@@ -250,4 +303,4 @@ TEST(as_mirror_maker)
     compare_clusters("B", "A", 2);
 }
 
-TESTS(RUN(plan), RUN(creation_configs), RUN(unknown_configs), RUN(warnings), RUN(as_mirror_maker))
+TESTS(RUN(plan), RUN(creation_configs), RUN(unknown_configs), RUN(warnings), RUN(names), RUN(as_mirror_maker))

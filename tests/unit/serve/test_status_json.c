@@ -176,6 +176,16 @@ TEST(ready_says_why_not)
     assert_string_equal(json_string_value(at(root, "reasons", 0)),
                         "a->b: waiting: cluster b: nobody is there");
     json_decref(root);
+    /* a flow that only writes heartbeats is no reason, unless there is none but such */
+    v->flows[0].ready = true;
+    v->flows[1].ready = false;
+    s = view_case_ask(v, "/readyz", NULL);
+    CHECK_EQ(s.status, 200);
+    json_decref(parse(&s));
+    v->flows[0].enabled = false;
+    s = view_case_ask(v, "/readyz", NULL);
+    CHECK_EQ(s.status, 503);
+    json_decref(parse(&s));
     view_case_drop(v);
 }
 

@@ -65,7 +65,7 @@ static inline struct view *view_case_new(int32_t n)
     v->flows = arena_array(&v->arena, 2, sizeof(*v->flows));
     f = &v->flows[0];
     *f = (struct view_flow){ .name = STR("a->b"), .source = STR("a"), .target = STR("b"),
-                             .state = "copying", .delivery = "exactly-once", .ready = true,
+                             .state = "copying", .delivery = "exactly-once", .enabled = true, .ready = true,
                              .records = 12345678901234, .partitions_n = n };
     f->partitions = arena_array(&v->arena, (size_t)n, sizeof(*f->partitions));
     for (int32_t i = 0; i < n; i++)

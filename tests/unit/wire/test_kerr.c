@@ -56,6 +56,29 @@ TEST(names_and_texts)
     }
 }
 
+/* What halts a partition or a topic comes with what a person can do. */
+TEST(advice)
+{
+    static const int codes[] = {
+        KERR_UNKNOWN_SERVER_ERROR, KERR_CORRUPT_MESSAGE, KERR_MESSAGE_TOO_LARGE, KERR_RECORD_LIST_TOO_LARGE,
+        KERR_INVALID_TOPIC_EXCEPTION, KERR_NOT_ENOUGH_REPLICAS, KERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        KERR_INVALID_TIMESTAMP, KERR_INVALID_REPLICATION_FACTOR, KERR_INVALID_CONFIG, KERR_POLICY_VIOLATION,
+        KERR_INVALID_PRODUCER_EPOCH, KERR_KAFKA_STORAGE_ERROR, KERR_UNSUPPORTED_COMPRESSION_TYPE,
+        KERR_INVALID_RECORD, KERR_UNSUPPORTED_FOR_MESSAGE_FORMAT, KERR_LEADER_NOT_AVAILABLE,
+        KERR_UNSUPPORTED_VERSION, KERR_LISTENER_NOT_FOUND,
+    };
+
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        CHECK(strlen(kerr_advice(codes[i])) > 10);
+        CHECK_EQ(strncmp(kerr_advice(codes[i]), "; ", 2), 0);
+    }
+    CHECK(strstr(kerr_advice(KERR_INVALID_TIMESTAMP), "message.timestamp.before.max.ms"));
+    CHECK(strstr(kerr_advice(KERR_INVALID_TIMESTAMP), "message.timestamp.after.max.ms"));
+    CHECK(strstr(kerr_advice(KERR_INVALID_TIMESTAMP), "message.timestamp.difference.max.ms"));
+    CHECK_EQ(strcmp(kerr_advice(KERR_NONE), ""), 0);
+    CHECK_EQ(strcmp(kerr_advice(12345), ""), 0);
+}
+
 TEST(unknown_codes)
 {
     static const int codes[] = { -2, INT16_MIN, INT16_MAX, KERR_CONTROLLER_ID_NOT_REGISTERED + 1 };
@@ -68,4 +91,4 @@ TEST(unknown_codes)
     CHECK_EQ(strcmp(kerr_name(-2), "ERROR_-2"), 0);
 }
 
-TESTS(RUN(classes), RUN(names_and_texts), RUN(unknown_codes))
+TESTS(RUN(classes), RUN(names_and_texts), RUN(advice), RUN(unknown_codes))

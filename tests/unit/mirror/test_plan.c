@@ -1,0 +1,110 @@
+/* test_plan.c -- faults of a look at the topics: their words and their time.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "unit/test.h"
+
+#include "mirror/flow_config.h"
+#include "mirror/plan.h"
+
+#include <string.h>
+
+#define NOW 1700000000000
+
+/* A source of the topics named, each with one partition. */
+static struct plan *look(struct arena *a, const char *separator, const char *const *names, size_t n)
+{
+    static struct flow_config config;
+    struct str_list all = { .at = (const struct str[]){ STR(".*") }, .n = 1 }, none = { 0 };
+    struct kafka_metadata_response_partition partition = { 0 };
+    struct policy *policy;
+    struct filter *filter;
+    struct plan *p = plan_new(a, n, NOW);
+    struct str why;
+
+    opt_defaults(&flow_opts, &config, a);
+    config.source_alias = STR("A");
+    config.target_alias = STR("B");
+    config.replication_policy_separator = str_c(separator);
+    policy = policy_new(&config);
+    CHECK_EQ(filter_new(&all, &none, a, &filter, &why), E_OK);
+    for (size_t i = 0; i < n; i++) {
+        struct kafka_metadata_response_topic t = { .name = str_c(names[i]), .partitions = { &partition, 1 } };
+
+        plan_add_source(p, policy, filter, &t);
+    }
+    plan_decide(p);
+    filter_free(&filter);
+    policy_free(&policy);
+    return p;
+}
+
+TEST(names_that_kafka_does_not_take)
+{
+    char longest[249], longer[248 + 1];
+    const char *names[] = { longest, longer };
+    const struct fault *f;
+    struct arena a;
+    struct plan *p;
+
+    arena_init(&a, 16 * MiB);
+    memset(longest, 'x', sizeof(longest));
+    longest[247] = '\0';
+    memset(longer, 'y', sizeof(longer));
+    longer[248] = '\0';
+    p = look(&a, ".", names, COUNT(names));
+    CHECK_EQ(p->wants_n, 2);
+    CHECK_EQ(p->creates_n, 1); /* "A." and 247 letters */
+    CHECK(!plan_fault(p, &p->wants[0]));
+    f = plan_fault(p, &p->wants[1]);
+    CHECK(f);
+    CHECK_EQ(strcmp(f->code, "INVALID_TOPIC_EXCEPTION"), 0);
+    CHECK(strstr(f->text, "250 characters"));
+    CHECK(strstr(f->text, "249 at most"));
+    CHECK(strstr(f->text, "shorter alias"));
+    CHECK_EQ(f->since_ms, NOW);
+    CHECK(p->wants[1].unnameable);
+    arena_fini(&a);
+}
+
+TEST(a_separator_that_kafka_does_not_take)
+{
+    static const char *const names[] = { "orders" };
+    const struct fault *f;
+    struct arena a;
+    struct plan *p;
+
+    arena_init(&a, 16 * MiB);
+    p = look(&a, "/", names, 1);
+    CHECK_EQ(p->creates_n, 0);
+    f = plan_fault(p, &p->wants[0]);
+    CHECK(f);
+    CHECK(strstr(f->text, "\"A/orders\""));
+    CHECK(strstr(f->text, "replication.policy.separator"));
+    CHECK_EQ(f->since_ms, NOW);
+    arena_fini(&a);
+}
+
+TEST(a_refused_creation)
+{
+    static const char *const names[] = { "orders" };
+    static struct flow_config config;
+    struct kafka_create_topics_response_topic t = { .name = STR("A.orders"), .error_code = KERR_POLICY_VIOLATION,
+                                                    .error_message = STR("no such names") };
+    const struct fault *f;
+    struct arena a;
+    struct plan *p;
+
+    arena_init(&a, 16 * MiB);
+    p = look(&a, ".", names, 1);
+    CHECK_EQ(p->creates_n, 1);
+    plan_take_created(p, &p->creates[0], &t, &config);
+    f = plan_fault(p, &p->wants[0]);
+    CHECK(f);
+    CHECK_EQ(f->since_ms, NOW);
+    CHECK(strstr(f->text, "A.orders"));
+    CHECK(strstr(f->text, "made by hand as the policy wants it"));
+    CHECK(strstr(f->text, "it says: no such names"));
+    arena_fini(&a);
+}
+
+TESTS(RUN(names_that_kafka_does_not_take), RUN(a_separator_that_kafka_does_not_take), RUN(a_refused_creation))
