@@ -9,6 +9,7 @@
 #define DAEMON_CONFIG_INTERNAL_H
 
 #include "base/props.h"
+#include "base/suggest.h"
 #include "daemon/config.h"
 
 /* The six clients of a flow. */
@@ -57,6 +58,14 @@ struct config_origins {
     struct config_flow_origins *flows;
 };
 
+/* A key of an option table that may have been meant. */
+struct known_key {
+    struct str key;
+    struct suggest_mark mark;
+    unsigned where;
+    bool security;
+};
+
 struct loader {
     struct config *c;
     struct arena *a; /* the config's */
@@ -66,6 +75,8 @@ struct loader {
     struct flow_config *flows;
     struct config_problem *problems;
     size_t problem_room;
+    struct known_key *known[3]; /* of the option tables, once one was needed (config_keys.c) */
+    size_t known_n[3];
     bool secured; /* some security.protocol asks for more than PLAINTEXT */
     const char *(*env)(const char *name);
 };

@@ -6,7 +6,6 @@
  * nearest name. .properties text has no comments behind a value, yet people and even Kafka's own pages
  * write them: where the value could never hold one, it is cut off, with a warning.
  */
-#include "base/suggest.h"
 #include "daemon/config_internal.h"
 
 enum verdict { GOOD, IDLE, MISPLACED, UNKNOWN };
@@ -286,37 +285,57 @@ void config_keys_place(struct loader *l)
     }
 }
 
-static void offer_table(struct suggest *s, const struct opt_table *t, unsigned where)
+enum table { CLIENT_TABLE, FLOW_TABLE, PROCESS_TABLE };
+
+static void list_known(struct loader *l, enum table which)
 {
-    for (size_t i = 0; i < t->count; i++)
-        if ((t->rows[i].where & where) && !str_ends(str_c(t->rows[i].key), STR(".*")))
-            suggest_offer(s, str_c(t->rows[i].key));
+    static const struct opt_table *const tables[] = { &client_opts, &flow_opts, &config_opts };
+    const struct opt_table *t = tables[which];
+
+    l->known[which] = arena_array(l->a, t->count, sizeof(*l->known[which]));
+    for (size_t i = 0; i < t->count; i++) {
+        struct str key = str_c(t->rows[i].key);
+
+        if (str_ends(key, STR(".*")))
+            continue;
+        l->known[which][l->known_n[which]++] = (struct known_key){
+            .key = key,
+            .mark = suggest_mark(key),
+            .where = t->rows[i].where,
+            .security = which == CLIENT_TABLE && config_is_security_row(&t->rows[i]),
+        };
+    }
 }
 
-static void offer_security(struct suggest *s)
+static void offer_known(struct loader *l, struct suggest *s, enum table which, unsigned where, bool security)
 {
-    for (size_t i = 0; i < client_opts.count; i++)
-        if (config_is_security_row(&client_opts.rows[i]))
-            suggest_offer(s, str_c(client_opts.rows[i].key));
+    if (!l->known[which])
+        list_known(l, which);
+    for (size_t i = 0; i < l->known_n[which]; i++) {
+        const struct known_key *k = &l->known[which][i];
+
+        if ((k->where & where) && (k->security || !security))
+            suggest_offer_marked(s, k->key, &k->mark);
+    }
 }
 
 /* The nearest key of the same scope. */
-static struct str nearest_rest(const struct place *at)
+static struct str nearest_rest(struct loader *l, const struct place *at)
 {
     struct suggest s;
 
     suggest_init(&s, at->rest);
     if (at->kind) {
-        offer_table(&s, &client_opts, at->kind);
+        offer_known(l, &s, CLIENT_TABLE, at->kind, false);
     } else if (at->scope == FLOW) {
-        offer_table(&s, &flow_opts, FLOW_ANY | FLOW_OWN);
+        offer_known(l, &s, FLOW_TABLE, FLOW_ANY | FLOW_OWN, false);
     } else if (at->scope == CLUSTER) {
-        offer_security(&s);
-        offer_table(&s, &flow_opts, FLOW_TARGET | FLOW_WORKER);
+        offer_known(l, &s, CLIENT_TABLE, CLIENT_ALL, true);
+        offer_known(l, &s, FLOW_TABLE, FLOW_TARGET | FLOW_WORKER, false);
     } else {
-        offer_table(&s, &config_opts, PROCESS_TOP);
-        offer_table(&s, &flow_opts, FLOW_ANY | FLOW_WORKER);
-        offer_security(&s);
+        offer_known(l, &s, PROCESS_TABLE, PROCESS_TOP, false);
+        offer_known(l, &s, FLOW_TABLE, FLOW_ANY | FLOW_WORKER, false);
+        offer_known(l, &s, CLIENT_TABLE, CLIENT_ALL, true);
     }
     return s.best;
 }
@@ -373,7 +392,7 @@ static void report_unknown(struct loader *l, const struct prop *p, const struct 
         config_report(l, p, CONFIG_WARNING, "no such option");
         return; /* nobody will see it: the nearest names of many thousands are dear */
     }
-    best = nearest_rest(at);
+    best = nearest_rest(l, at);
     if (!str_is_null(best)) {
         config_report(l, p, CONFIG_WARNING, "no such option; did you mean %.*s%.*s?",
                       STR_ARG(at->prefix), STR_ARG(best));

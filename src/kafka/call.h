@@ -29,6 +29,7 @@ struct call {
     void (*done)(struct call *c);
     uint32_t epoch;      /* the owner's, so that it can tell a stale answer */
     int64_t timeout_ms;  /* 0: request.timeout.ms of the cluster */
+    int64_t wait_ms;     /* what the broker may wait by agreement before it answers: a fetch's max_wait_ms */
     int16_t version_max; /* -1: no cap of the owner's */
     struct pool *pool;   /* not NULL: the answer's bytes go into a block of it (fetch) */
     size_t reserved; /* of that pool, handed over with a start that succeeds; used or given back */

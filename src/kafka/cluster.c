@@ -224,12 +224,60 @@ void cluster_add_link(struct cluster *cl, struct link *k)
     list_add_tail(&cl->links, &k->node);
 }
 
+static size_t add_silent(struct broker_silence *out, size_t n, size_t room, int32_t id, int64_t ms)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (out[i].id != id)
+            continue;
+        out[i].ms = MAX(out[i].ms, ms);
+        return n;
+    }
+    if (!ms || id < 0 || n == room)
+        return n;
+    out[n] = (struct broker_silence){ id, ms };
+    return n + 1;
+}
+
+size_t cluster_silent(const struct cluster *cl, struct broker_silence *out, size_t room)
+{
+    const struct list_node *node;
+    size_t n = 0;
+
+    if (cl->seat.conn)
+        n = add_silent(out, n, room, cl->seat.broker_id, conn_silent_ms(cl->seat.conn));
+    LIST_EACH(node, &cl->links)
+    {
+        const struct link *k = container_of(node, const struct link, node);
+
+        n = add_silent(out, n, room, k->broker_id, link_silent_ms(k));
+    }
+    return n;
+}
+
+static bool is_silent(const struct cluster *cl, int32_t id)
+{
+    const struct list_node *n;
+
+    if (cl->seat.conn && cl->seat.broker_id == id && conn_silent_ms(cl->seat.conn))
+        return true;
+    LIST_EACH(n, &cl->links)
+    {
+        const struct link *k = container_of(n, const struct link, node);
+
+        if (k->broker_id == id && link_silent_ms(k))
+            return true;
+    }
+    return false;
+}
+
 const char *cluster_broker_state(const struct cluster *cl, int32_t id, int64_t *rtt_us)
 {
     const char *state = "idle";
     const struct list_node *n;
 
     *rtt_us = -1;
+    if (is_silent(cl, id))
+        return "slow";
     if (cl->seat.conn && cl->seat.broker_id == id && conn_is_ready(cl->seat.conn)) {
         *rtt_us = conn_rtt_us(cl->seat.conn);
         return "up";

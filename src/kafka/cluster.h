@@ -67,8 +67,16 @@ const struct fault *cluster_fault(const struct cluster *cl);
 size_t cluster_brokers(const struct cluster *cl, const struct broker_meta **out);
 const struct broker_meta *cluster_find_broker(const struct cluster *cl, int32_t id);
 int32_t cluster_controller(const struct cluster *cl); /* -1 unknown */
-/* For /v1/status: "up", "connecting", "down", "idle" (nobody needs it), and the round trip in us or -1. */
+/* For /v1/status: "up", "slow" (it owes an answer), "connecting", "down", "idle" (nobody needs it), and the round trip
+ * in us or -1. */
 const char *cluster_broker_state(const struct cluster *cl, int32_t id, int64_t *rtt_us);
+
+/* Brokers that owe an answer, into out[room]; gives their number. */
+struct broker_silence {
+    int32_t id;
+    int64_t ms; /* conn_silent_ms, the longest of its connections */
+};
+size_t cluster_silent(const struct cluster *cl, struct broker_silence *out, size_t room);
 
 struct topic_meta *cluster_watch(struct cluster *cl, struct str topic);
 void cluster_unwatch(struct cluster *cl, struct topic_meta **t);

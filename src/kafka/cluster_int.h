@@ -39,6 +39,7 @@ struct link {
     struct backoff backoff;
     uint32_t attempt;
     int64_t up_ms;
+    int64_t silent_since_ms; /* the last connection ended without the answer that was due, or none came up; 0: no */
     struct timer timer; /* rest, or idle */
     struct task task;
     enum err error;

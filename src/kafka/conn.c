@@ -106,7 +106,7 @@ struct conn *conn_open(struct loop *l, const struct client_config *config,
         .loop = l, .config = config, .fn = fn, .arg = arg, .broker_id = to->broker_id, .rtt_us = -1
     };
     c->peer = peer_text(to->host, to->port);
-    c->last_used_ms = loop_now_ms(l);
+    c->last_used_ms = c->opened_ms = loop_now_ms(l);
     task_init(&c->work, on_work);
     task_init(&c->broken, on_broken);
     list_init(&c->out);
@@ -251,6 +251,26 @@ int64_t conn_throttled_until_ms(const struct conn *c)
 int64_t conn_last_used_ms(const struct conn *c)
 {
     return c->last_used_ms;
+}
+
+int64_t conn_age_ms(const struct conn *c)
+{
+    return loop_now_ms(c->loop) - MAX(c->answered_ms, c->opened_ms);
+}
+
+int64_t conn_silent_ms(const struct conn *c)
+{
+    const struct list_node *n = c->sent.next;
+    const struct flight *f = c->in.flight;
+    int64_t since_ms, wait_ms, usual_ms = MAX(3 * c->rtt_us / 1000, CONN_SILENT_MS);
+
+    if (!f && n != &c->sent)
+        f = container_of(n, const struct flight, node);
+    if (!f)
+        return 0;
+    since_ms = MAX(MAX(f->sent_ms, c->answered_ms), c->throttled_until_ms);
+    wait_ms = loop_now_ms(c->loop) - since_ms;
+    return wait_ms >= usual_ms + f->wait_ms ? wait_ms : 0;
 }
 
 int64_t conn_rtt_us(const struct conn *c)

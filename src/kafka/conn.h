@@ -45,6 +45,11 @@ size_t conn_in_flight(const struct conn *c);
 /* Monotonic ms until which the broker has asked us to wait (throttle_time_ms); 0: not. */
 int64_t conn_throttled_until_ms(const struct conn *c);
 int64_t conn_last_used_ms(const struct conn *c);
+/* How long an answer that is due has not come: a hung broker, or packets that are lost. 0: all is well, which includes
+ * a wait of less than some seconds or three round trips. The connection is cut by request.timeout.ms alone. */
+#define CONN_SILENT_MS 5000
+int64_t conn_silent_ms(const struct conn *c);
+int64_t conn_age_ms(const struct conn *c); /* since its last answer, or since it was opened */
 int64_t
 conn_rtt_us(const struct conn *c); /* of the last ApiVersions or metadata answer, -1 unknown */
 

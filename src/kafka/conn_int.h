@@ -35,6 +35,7 @@ struct flight {
     int16_t version;
     int32_t correlation_id;
     size_t frame_max; /* of the answer */
+    int64_t sent_ms, wait_ms; /* when it was put in line; what the broker may wait by agreement */
     struct buf head;  /* the request, but for the cuts */
     struct cut *cuts;
     size_t cuts_n, cuts_room;
@@ -88,6 +89,8 @@ struct conn {
     int hello_tried; /* version */
 
     int64_t throttled_until_ms, last_used_ms, rtt_us;
+    int64_t opened_ms;
+    int64_t answered_ms; /* when bytes of an answer last came */
     enum err error;
     char text[CALL_TEXT_MAX];
 };

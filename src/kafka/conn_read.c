@@ -282,6 +282,8 @@ static bool read_some(struct conn *c)
         return false;
     }
     in->any |= got > 0;
+    if (got)
+        c->answered_ms = loop_now_ms(c->loop);
     in->got += MIN(got, frame);
     in->to += got - MIN(got, frame);
     return digest(c) && got == frame + ahead;

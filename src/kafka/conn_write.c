@@ -166,6 +166,8 @@ enum err conn_put(struct conn *c, struct call *call, const struct api *api, int 
     f->frame_max = call->pool ? call->reserved + CONN_POOL_SLACK : CONN_FRAME_MAX;
     f->part = f->part_at = 0;
     f->begun = false;
+    f->sent_ms = loop_now_ms(c->loop);
+    f->wait_ms = call->wait_ms;
     e = encode(c, f, call->request);
     if (e) {
         call_undo(call);

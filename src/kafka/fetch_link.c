@@ -174,6 +174,7 @@ static enum err send_request(struct fetch_link *k, struct conn *c)
     k->call.reserved = k->ask_bytes;
     k->call.epoch = k->session_no;
     k->call.timeout_ms = deadline_ms(k);
+    k->call.wait_ms = k->request.max_wait_ms;
     return conn_send(c, &k->call);
 }
 

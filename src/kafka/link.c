@@ -56,6 +56,7 @@ static void on_conn(struct conn *c, enum conn_event ev, void *arg)
     if (ev == CONN_READY) {
         link_goto(k, LINK_READY);
         k->up_ms = loop_now_ms(k->loop);
+        k->silent_since_ms = 0;
         note_error(k, E_OK, "");
         set_idle_timer(k);
         k->fn(k, LINK_UP, k->arg);
@@ -66,6 +67,10 @@ static void on_conn(struct conn *c, enum conn_event ev, void *arg)
         k->attempt = 0;
     }
     k->attempt++;
+    if (conn_error(c) != E_TIMEOUT)
+        k->silent_since_ms = 0; /* whatever it is, it says something */
+    else if (!k->silent_since_ms)
+        k->silent_since_ms = MAX(loop_now_ms(k->loop) - conn_age_ms(c), 1);
     note_error(k, conn_error(c), conn_error_text(c));
     conn_close(&k->conn);
     rest(k);
@@ -200,6 +205,15 @@ void link_want(struct link *k, bool wanted)
         drop_conn(k, false);
     }
     task_wake(k->loop, &k->task);
+}
+
+int64_t link_silent_ms(const struct link *k)
+{
+    int64_t ms = k->conn ? conn_silent_ms(k->conn) : 0;
+
+    if (!k->wanted)
+        return 0;
+    return k->silent_since_ms ? MAX(ms, loop_now_ms(k->loop) - k->silent_since_ms) : ms;
 }
 
 struct conn *link_conn(struct link *k)

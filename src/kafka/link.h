@@ -38,6 +38,9 @@ void link_reset(struct link *k);
 enum err link_error(const struct link *k);
 const char *link_error_text(const struct link *k);
 
+/* As conn_silent_ms, and over connections that ended for the same cause. */
+int64_t link_silent_ms(const struct link *k);
+
 /* For the cluster: the broker's address has become known, or another. */
 void link_readdress(struct link *k);
 

@@ -46,10 +46,36 @@ static void on_target_changed(struct cluster_listener *ls)
     see_metadata(f);
 }
 
+static bool is_among(const struct flow_silent *s, int32_t id)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->at[i].id == id)
+            return true;
+    return false;
+}
+
+/* Looks which brokers owe an answer, and tells of those that begin and end to. */
+static void see_silent(struct flow *f, struct cluster *cl, struct flow_silent *s)
+{
+    struct flow_silent was = *s;
+
+    s->n = cluster_silent(cl, s->at, FLOW_SILENT_MAX);
+    for (size_t i = 0; i < s->n; i++)
+        if (!is_among(&was, s->at[i].id))
+            log_event(EV_BROKER_SILENT, kv_str("cluster", cluster_name(cl)), kv_int("broker", s->at[i].id),
+                      kv_str("flow", f->config->name), kv_int("ms", s->at[i].ms));
+    for (size_t i = 0; i < was.n; i++)
+        if (!is_among(s, was.at[i].id))
+            log_event(EV_BROKER_ANSWERS, kv_str("cluster", cluster_name(cl)), kv_int("broker", was.at[i].id),
+                      kv_str("flow", f->config->name));
+}
+
 static void on_tick(struct timer *t)
 {
     struct flow *f = container_of(t, struct flow, tick);
 
+    see_silent(f, f->source, &f->silent[0]);
+    see_silent(f, f->target, &f->silent[1]);
     wake_waiting(f);
     timer_set_ms(f->loop, &f->tick, TICK_MS);
 }
@@ -269,6 +295,8 @@ struct flow_report *flow_report(struct flow *f)
     rep->positions_stored_ms = f->positions_stored_ms;
     rep->shut_out = flow_store_is_shut_out(f);
     rep->fault = *flow_store_fault(f);
+    rep->silent[0] = f->silent[0];
+    rep->silent[1] = f->silent[1];
     rep->pool_used = pool_used(f->pool);
     rep->pool_peak = pool_peak(f->pool);
     rep->pool_max = pool_max(f->pool);

@@ -9,6 +9,7 @@
 #define MIRROR_FLOW_H
 
 #include "base/pool.h"
+#include "kafka/cluster.h"
 #include "loop/loop.h"
 #include "mirror/flow_config.h"
 #include "mirror/relay.h"
@@ -23,6 +24,13 @@ struct flow_identity {
     struct str state_topic;  /* mm2-heliostat.<S>.internal */
     struct str positions_topic;
     struct str connector;    /* first member of position keys */
+};
+
+/* Brokers of one side that owe an answer. */
+#define FLOW_SILENT_MAX 8
+struct flow_silent {
+    struct broker_silence at[FLOW_SILENT_MAX];
+    size_t n;
 };
 
 struct flow_counts {
@@ -57,6 +65,7 @@ struct flow_report {
     int64_t positions_stored_ms;
     bool shut_out;      /* a successor does not let us store anything any more */
     struct fault fault; /* of positions or state topic; code "" when none */
+    struct flow_silent silent[2]; /* source, target */
     uint64_t pool_used, pool_peak, pool_max;
 };
 /* The caller owns the report: flow_report_free. */

@@ -29,6 +29,7 @@ struct flow {
     struct cluster_listener source_changed, target_changed;
     struct relay **relays;
     size_t relays_n, relays_room;
+    struct flow_silent silent[2]; /* source, target: at the last tick */
     struct timer tick, flush_state, flush_positions;
     struct list_node dirty;   /* relays whose pair changed since it was last put */
     struct list_node waiting; /* relays that wait for a topic, a leader or a retry */

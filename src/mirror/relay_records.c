@@ -104,8 +104,10 @@ bool relay_decode(struct relay *r, const struct walk_step *s)
     enum err e = run(r, s, &source, 1);
 
     if (e)
-        relay_halt(r, err_name(e), "the batch at source offset %" PRId64 " cannot be read: %s",
-                   s->batch.base_offset, err_text(e));
+        relay_halt(r, err_name(e),
+                   "the batch at offset %" PRId64 " of %.*s-%d of the source cannot be read: %s; look at it with "
+                   "kafka-dump-log.sh, and delete the records up to it to go on behind it",
+                   s->batch.base_offset, STR_ARG(r->topic), r->partition, err_text(e));
     return e == E_OK;
 }
 

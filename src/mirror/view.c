@@ -73,6 +73,19 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->partition > y->partition) - (x->partition < y->partition);
 }
 
+/* A flow whose every partition waits for a leader that does not answer copies nothing. */
+static void judge_answers(struct view_flow *f)
+{
+    for (int64_t i = 0; i < f->partitions_n; i++)
+        if (!str_eq(str_c(f->partitions[i].fault.code), STR(VIEW_NO_ANSWER)))
+            return;
+    if (f->partitions_n == 0)
+        return;
+    f->ready = false;
+    if (!fault_is_set(&f->fault))
+        f->fault = f->partitions[0].fault;
+}
+
 static void add_flow(struct view *v, const struct director *d)
 {
     static const char *const delivery[] = { [FLOW_EXACTLY_ONCE] = "exactly-once",
@@ -110,6 +123,7 @@ static void add_flow(struct view *v, const struct director *d)
             add_report(f, v, d->reports[i]);
     if (f->partitions_n)
         qsort(f->partitions, (size_t)f->partitions_n, sizeof(*f->partitions), by_name);
+    judge_answers(f);
 }
 
 static bool has_cluster(const struct view *v, struct str alias)
@@ -144,6 +158,26 @@ static void add_cluster(struct view *v, struct cluster *cl)
         c->brokers[i].state = cluster_broker_state(cl, brokers[i].id, &c->brokers[i].rtt_us);
     }
     add_fault(v, &c->fault, STR_NULL, STR_NULL, -1);
+}
+
+/* Data runs on the workers' connections, so they see first that a broker does not answer. */
+static void mark_slow(struct view *v, struct str alias, const struct flow_silent *s)
+{
+    for (int32_t i = 0; i < v->clusters_n; i++)
+        for (int32_t k = 0; str_eq(v->clusters[i].alias, alias) && k < v->clusters[i].brokers_n; k++)
+            for (size_t n = 0; n < s->n; n++)
+                if (v->clusters[i].brokers[k].id == s->at[n].id)
+                    v->clusters[i].brokers[k].state = "slow";
+}
+
+static void mark_all_slow(struct view *v, const struct director *d)
+{
+    for (int32_t i = 0; i < d->ports_n; i++) {
+        if (!d->reports[i])
+            continue;
+        mark_slow(v, d->config->source_alias, &d->reports[i]->silent[0]);
+        mark_slow(v, d->config->target_alias, &d->reports[i]->silent[1]);
+    }
 }
 
 /* One pool per worker is seen by every flow of that worker: the first flow that reports speaks for all. */
@@ -185,5 +219,7 @@ struct view *view_build(const struct view_process *p, struct director *const *di
         add_cluster(v, director_cluster(directors[i], true));
         add_memory(v, directors[i]);
     }
+    for (int32_t i = 0; i < n; i++)
+        mark_all_slow(v, directors[i]);
     return v;
 }

@@ -14,6 +14,8 @@
 #include "base/fault.h"
 #include "loop/cell.h"
 
+#define VIEW_NO_ANSWER "NO_ANSWER" /* code of a partition whose leader owes an answer */
+
 struct view_partition {
     struct str topic, target_topic;
     int32_t partition;
@@ -50,7 +52,7 @@ struct view_flow {
 struct view_broker {
     int32_t id, port;
     struct str host;
-    const char *state; /* up connecting down */
+    const char *state; /* up slow connecting down idle */
     int64_t rtt_us;    /* -1 unknown */
 };
 

@@ -216,6 +216,59 @@ TEST(time_out_closes)
     rig_stop(&r);
 }
 
+static struct fake_request swallowed;
+
+static bool keep_metadata(struct fake *f, struct fake_request *q)
+{
+    (void)f;
+    if (q->api->key != API_METADATA)
+        return false;
+    swallowed = *q;
+    return true;
+}
+
+static bool is_silent(void *arg)
+{
+    return conn_silent_ms(((struct rig *)arg)->conn) > 0;
+}
+
+static bool is_not_silent(void *arg)
+{
+    return !is_silent(arg);
+}
+
+static bool is_answered(void *arg)
+{
+    return !call_is_busy(arg);
+}
+
+/* An answer that does not come is seen long before the connection is cut for it, and is over with the answer. */
+TEST(silence)
+{
+    static const struct kafka_metadata_response nothing;
+    struct rig r;
+    struct call a;
+    int64_t began_ms;
+
+    rig_start(&r);
+    r.fake.on_request = keep_metadata;
+    rig_connect(&r);
+    CHECK_EQ(conn_silent_ms(r.conn), 0);
+    metadata_call(&a);
+    began_ms = loop_now_ms(r.l);
+    CHECK_EQ(conn_send(r.conn, &a), E_OK);
+    CHECK_EQ(conn_silent_ms(r.conn), 0);
+    CHECK(test_run_until(r.l, is_silent, &r, 9000));
+    CHECK(loop_now_ms(r.l) - began_ms >= CONN_SILENT_MS);
+    CHECK(conn_is_ready(r.conn));
+    fake_answer(&swallowed, swallowed.version, &nothing);
+    CHECK(test_run_until(r.l, is_answered, &a, 5000));
+    CHECK(test_run_until(r.l, is_not_silent, &r, 5000));
+    CHECK_EQ(a.error, E_OK);
+    call_fini(&a);
+    rig_stop(&r);
+}
+
 TEST(cancels)
 {
     struct rig r;
@@ -305,5 +358,5 @@ TEST(nonsense_breaks)
 }
 
 TESTS(RUN(negotiates), RUN(knows_features), RUN(asks_and_is_answered), RUN(cut_at_every_byte),
-      RUN(foreign_peers), RUN(nobody_listens), RUN(time_out_closes), RUN(cancels),
+      RUN(foreign_peers), RUN(nobody_listens), RUN(time_out_closes), RUN(silence), RUN(cancels),
       RUN(close_cancels), RUN(nonsense_breaks))
