@@ -10,7 +10,8 @@
  *
  * A round tries every known broker, or every address of the bootstrap list, beginning at a random one. When
  * every known broker has failed, the next round goes through the bootstrap list (KIP-899), and then they take
- * turns. Rests between rounds grow as reconnect.backoff.ms says.
+ * turns. Rests between rounds grow as reconnect.backoff.ms says. Known brokers that neither fail nor answer are left
+ * for the bootstrap list after metadata.recovery.rebootstrap.trigger.ms (KIP-1102).
  */
 #include "base/log.h"
 #include "kafka/cluster_int.h"
@@ -32,6 +33,27 @@ static void on_rested(struct timer *t)
 
     cl->seat.state = SEAT_EMPTY;
     task_wake(cl->loop, &cl->meta_task);
+}
+
+static bool may_rebootstrap(const struct cluster *cl)
+{
+    return cl->config->metadata_recovery_strategy == CLIENT_RECOVERY_REBOOTSTRAP;
+}
+
+/* The known brokers have had their time. A round through the bootstrap list goes on. */
+static void on_trigger(struct timer *t)
+{
+    struct cluster *cl = container_of(container_of(t, struct seat, trigger), struct cluster, seat);
+
+    if (!cl->seat.bootstrap)
+        cluster_seat_rebootstrap(cl);
+}
+
+/* Metadata is wanted from here on. */
+void cluster_seat_want(struct cluster *cl)
+{
+    if (may_rebootstrap(cl) && cl->brokers_n && !timer_is_set(&cl->seat.trigger))
+        timer_set_ms(cl->loop, &cl->seat.trigger, cl->config->metadata_recovery_rebootstrap_trigger_ms);
 }
 
 static void on_conn(struct conn *c, enum conn_event ev, void *arg)
@@ -77,6 +99,7 @@ void cluster_seat_step(struct cluster *cl)
         to.host = cl->brokers[i].host;
         to.port = cl->brokers[i].port;
     }
+    cluster_seat_want(cl);
     s->state = SEAT_OPENING;
     s->broker_id = to.broker_id;
     s->conn = conn_open(cl->loop, cl->config, &to, on_conn, cl);
@@ -89,7 +112,7 @@ static void next_list(struct cluster *cl)
 
     if (s->bootstrap) {
         s->bootstrap = !cl->brokers_n;
-    } else if (cl->config->metadata_recovery_strategy == CLIENT_RECOVERY_REBOOTSTRAP) {
+    } else if (may_rebootstrap(cl)) {
         s->bootstrap = true;
         if (s->rounds == 1)
             log_event(EV_CLUSTER_REBOOT, kv_c("cluster", cl->name));
@@ -132,6 +155,7 @@ void cluster_seat_served(struct cluster *cl)
 {
     struct seat *s = &cl->seat;
 
+    timer_cancel(cl->loop, &s->trigger);
     s->state = SEAT_READY;
     s->count = 0;
     s->rounds = 0;
@@ -144,6 +168,7 @@ void cluster_seat_served(struct cluster *cl)
 void cluster_seat_rebootstrap(struct cluster *cl)
 {
     log_event(EV_CLUSTER_REBOOT, kv_c("cluster", cl->name));
+    timer_cancel(cl->loop, &cl->seat.trigger);
     conn_close(&cl->seat.conn);
     cl->seat.bootstrap = true;
     rest(cl);
@@ -156,6 +181,7 @@ void cluster_seat_halt(struct cluster *cl)
 
     conn_close(&cl->seat.conn);
     timer_cancel(cl->loop, &cl->seat.timer);
+    timer_cancel(cl->loop, &cl->seat.trigger);
     cl->seat.state = SEAT_HALTED;
     cl->answering = false;
     LIST_EACH(n, &cl->links)
@@ -168,6 +194,7 @@ void cluster_seat_init(struct cluster *cl)
 
     cl->seat.state = SEAT_EMPTY;
     timer_init(&cl->seat.timer, on_rested);
+    timer_init(&cl->seat.trigger, on_trigger);
     backoff_init(&cl->seat.backoff, config->reconnect_backoff_ms,
                  MAX(config->reconnect_backoff_max_ms, config->reconnect_backoff_ms));
 }
@@ -176,4 +203,5 @@ void cluster_seat_fini(struct cluster *cl)
 {
     conn_close(&cl->seat.conn);
     timer_cancel(cl->loop, &cl->seat.timer);
+    timer_cancel(cl->loop, &cl->seat.trigger);
 }

@@ -68,6 +68,7 @@ struct seat {
     int64_t ready_ms;
     struct backoff backoff;
     struct timer timer;
+    struct timer trigger; /* set while metadata is wanted and has not come */
 };
 
 struct coordinator;
@@ -125,6 +126,8 @@ void cluster_seat_fini(struct cluster *cl);
 void cluster_seat_step(struct cluster *cl);
 /* The seat's connection is of no more use; the next candidate is tried. */
 void cluster_seat_failed(struct cluster *cl, enum err e, const char *text);
+/* Metadata is wanted: known brokers have metadata.recovery.rebootstrap.trigger.ms from the first time on. */
+void cluster_seat_want(struct cluster *cl);
 /* A metadata answer was good. */
 void cluster_seat_served(struct cluster *cl);
 void cluster_seat_rebootstrap(struct cluster *cl);

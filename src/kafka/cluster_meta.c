@@ -133,6 +133,7 @@ static void ask(struct cluster *cl)
 
     build_request(cl);
     cl->seat.state = SEAT_ASKING;
+    cluster_seat_want(cl);
     e = conn_send(cl->seat.conn, &cl->meta_call);
     if (!e)
         return;

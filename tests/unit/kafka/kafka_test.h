@@ -20,6 +20,7 @@ static inline struct client_config test_config(const struct client_endpoint *boo
         .client_rack = STR(""),
         .metadata_max_age_ms = 300000,
         .metadata_recovery_strategy = CLIENT_RECOVERY_REBOOTSTRAP,
+        .metadata_recovery_rebootstrap_trigger_ms = 300000,
         .reconnect_backoff_ms = 5,
         .reconnect_backoff_max_ms = 20,
         .retry_backoff_ms = 5,

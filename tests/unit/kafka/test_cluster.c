@@ -334,6 +334,41 @@ TEST(rebootstraps_when_told)
     rig_stop(&r);
 }
 
+static bool swallow_metadata(struct fake *f, struct fake_request *q)
+{
+    (void)f;
+    return q->api->key == API_METADATA;
+}
+
+/* A known broker that takes requests and answers none holds nobody for request.timeout.ms (KIP-1102). */
+static bool leaves_the_silent(enum client_recovery strategy, int64_t ms)
+{
+    struct rig r;
+    bool left;
+
+    rig_start(&r);
+    r.config.bootstrap = r.bootstrap + 2;
+    r.config.metadata_recovery_strategy = strategy;
+    r.config.metadata_recovery_rebootstrap_trigger_ms = 50;
+    r.config.request_timeout_ms = 60000;
+    r.fakes[2].brokers_n = 1; /* broker 1 only */
+    rig_up(&r);
+    r.fakes[0].on_request = swallow_metadata;
+    r.fakes[2].brokers = r.brokers + 2;
+    fake_hang_up(&r.fakes[2].conns[0]);
+    cluster_refresh(r.cl);
+    left = test_run_until(r.l, has_broker_3, &r, ms);
+    CHECK(r.fakes[0].asked[API_METADATA] > 0);
+    rig_stop(&r);
+    return left;
+}
+
+TEST(rebootstraps_when_nobody_answers)
+{
+    CHECK(leaves_the_silent(CLIENT_RECOVERY_REBOOTSTRAP, 5000));
+    CHECK(!leaves_the_silent(CLIENT_RECOVERY_NONE, 500));
+}
+
 TEST(another_cluster_is_a_fault)
 {
     struct rig r;
@@ -476,6 +511,6 @@ TEST(waiting_calls_end)
 
 TESTS(RUN(comes_up), RUN(fault_names_the_cause), RUN(leader_epochs_do_not_fall),
       RUN(learns_leaders), RUN(asks_again_while_there_is_trouble), RUN(many_topics_go_in_pieces),
-      RUN(rebootstraps_when_all_are_gone), RUN(rebootstraps_when_told),
+      RUN(rebootstraps_when_all_are_gone), RUN(rebootstraps_when_told), RUN(rebootstraps_when_nobody_answers),
       RUN(another_cluster_is_a_fault), RUN(routes), RUN(a_refused_coordinator_ends_the_call),
       RUN(waiting_calls_end))
