@@ -1,7 +1,8 @@
 /* cluster_boot.c -- finds and keeps the seat: the connection on which metadata is asked.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   empty --open a candidate--> opening --> ready <--> asking
+ *   empty --open a candidate--> opening --> ready <--> asking        (naming: before a round through the bootstrap
+ *     |                            |          |           |             list, where canonical names are asked for)
  *     ^                            |          |           |
  *     |   more candidates          +----------+-----------+
  *     +<------------------------------- failed
@@ -22,6 +23,8 @@ static void rest(struct cluster *cl)
 {
     struct seat *s = &cl->seat;
 
+    bootstrap_cancel(&s->names);
+    s->named = false;
     s->state = SEAT_RESTING;
     s->count = 0;
     timer_set_ms(cl->loop, &s->timer, backoff_next_ms(&s->backoff, loop_rand(cl->loop)));
@@ -69,31 +72,59 @@ static void on_conn(struct conn *c, enum conn_event ev, void *arg)
     task_wake(cl->loop, &cl->meta_task);
 }
 
-static void begin_round(struct cluster *cl)
+static void on_names(struct bootstrap *b)
+{
+    struct cluster *cl = container_of(container_of(b, struct seat, names), struct cluster, seat);
+
+    cl->seat.named = true;
+    cl->seat.state = SEAT_EMPTY;
+    task_wake(cl->loop, &cl->meta_task);
+}
+
+/* The list of this round: as it is given, or by canonical names; when no name is known, as given, to say why. */
+static const struct client_endpoint *boot_list(const struct cluster *cl, size_t *n)
+{
+    bool canonical = cl->config->client_dns_lookup == CLIENT_DNS_CANONICAL && cl->seat.names.n;
+
+    *n = canonical ? cl->seat.names.n : cl->config->bootstrap_count;
+    return canonical ? cl->seat.names.list : cl->config->bootstrap;
+}
+
+/* False: not yet. */
+static bool begin_round(struct cluster *cl)
 {
     struct seat *s = &cl->seat;
 
     if (!cl->brokers_n)
         s->bootstrap = true;
-    s->count = s->bootstrap ? cl->config->bootstrap_count : cl->brokers_n;
+    if (s->bootstrap && !s->named && cl->config->client_dns_lookup == CLIENT_DNS_CANONICAL) {
+        s->state = SEAT_NAMING;
+        bootstrap_start(&s->names);
+        return false;
+    }
+    s->named = false;
+    s->count = cl->brokers_n;
+    if (s->bootstrap)
+        (void)boot_list(cl, &s->count);
     s->first = (size_t)rand_below(loop_rand(cl->loop), s->count);
     s->tried = 0;
+    return true;
 }
 
 void cluster_seat_step(struct cluster *cl)
 {
     struct seat *s = &cl->seat;
     struct conn_address to = { .broker_id = -1, .attempt = s->rounds };
-    size_t i;
+    size_t i, n;
 
     if (s->state != SEAT_EMPTY)
         return;
-    if (!s->count || (!s->bootstrap && s->count > cl->brokers_n))
-        begin_round(cl);
+    if ((!s->count || (!s->bootstrap && s->count > cl->brokers_n)) && !begin_round(cl))
+        return;
     i = (s->first + s->tried) % s->count;
     if (s->bootstrap) {
-        to.host = cl->config->bootstrap[i].host;
-        to.port = cl->config->bootstrap[i].port;
+        to.host = boot_list(cl, &n)[i].host;
+        to.port = boot_list(cl, &n)[i].port;
     } else {
         to.broker_id = cl->brokers[i].id;
         to.host = cl->brokers[i].host;
@@ -182,6 +213,7 @@ void cluster_seat_halt(struct cluster *cl)
     conn_close(&cl->seat.conn);
     timer_cancel(cl->loop, &cl->seat.timer);
     timer_cancel(cl->loop, &cl->seat.trigger);
+    bootstrap_cancel(&cl->seat.names);
     cl->seat.state = SEAT_HALTED;
     cl->answering = false;
     LIST_EACH(n, &cl->links)
@@ -194,6 +226,7 @@ void cluster_seat_init(struct cluster *cl)
 
     cl->seat.state = SEAT_EMPTY;
     timer_init(&cl->seat.timer, on_rested);
+    bootstrap_init(&cl->seat.names, cl->loop, config, on_names);
     timer_init(&cl->seat.trigger, on_trigger);
     backoff_init(&cl->seat.backoff, config->reconnect_backoff_ms,
                  MAX(config->reconnect_backoff_max_ms, config->reconnect_backoff_ms));
@@ -201,6 +234,7 @@ void cluster_seat_init(struct cluster *cl)
 
 void cluster_seat_fini(struct cluster *cl)
 {
+    bootstrap_fini(&cl->seat.names);
     conn_close(&cl->seat.conn);
     timer_cancel(cl->loop, &cl->seat.timer);
     timer_cancel(cl->loop, &cl->seat.trigger);

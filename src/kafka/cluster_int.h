@@ -12,6 +12,7 @@
 #ifndef KAFKA_CLUSTER_INT_H
 #define KAFKA_CLUSTER_INT_H
 
+#include "kafka/bootstrap.h"
 #include "kafka/cluster.h"
 #include "loop/backoff.h"
 
@@ -54,7 +55,7 @@ struct topic {
     bool trouble; /* the last answer had an error that may pass, or a partition without leader */
 };
 
-enum seat_state { SEAT_EMPTY, SEAT_RESTING, SEAT_OPENING, SEAT_READY, SEAT_ASKING, SEAT_HALTED };
+enum seat_state { SEAT_EMPTY, SEAT_RESTING, SEAT_NAMING, SEAT_OPENING, SEAT_READY, SEAT_ASKING, SEAT_HALTED };
 
 /* The connection on which metadata is asked, and the search for one. */
 struct seat {
@@ -62,6 +63,8 @@ struct seat {
     struct conn *conn;
     int32_t broker_id;   /* -1: a bootstrap address */
     bool bootstrap;      /* this round goes through the bootstrap list */
+    bool named;          /* its canonical names are there, if they are asked for */
+    struct bootstrap names;
     size_t tried, count; /* of this round */
     uint32_t rounds;     /* failed ones in a row */
     size_t first;        /* where the round began in its list */

@@ -18,10 +18,14 @@
 #define HOST_MAX 256 /* RFC 1035: 253, and a NUL */
 
 struct dns_query {
-    uv_getaddrinfo_t request;
+    union {
+        uv_getaddrinfo_t request;
+        uv_getnameinfo_t backwards;
+    };
     struct task answer; /* of a literal, or of a name that needs no asking */
     struct loop *loop;
-    dns_fn *fn; /* NULL: cancelled */
+    dns_fn *fn;           /* one of the two; */
+    dns_name_fn *name_fn; /* both NULL: cancelled */
     void *arg;
     enum err error;
     bool asking; /* libuv holds the request */
@@ -47,6 +51,18 @@ static void finish(struct dns_query *q)
 {
     if (q->fn)
         q->fn(q->arg, q->error, q->addrs, q->count);
+    else if (q->name_fn)
+        q->name_fn(q->arg, q->error, STR_NULL);
+    mem_free(q);
+}
+
+static void on_name(uv_getnameinfo_t *request, int status, const char *host, const char *service)
+{
+    struct dns_query *q = container_of(request, struct dns_query, backwards);
+
+    (void)service;
+    if (q->name_fn)
+        q->name_fn(q->arg, status ? E_RESOLVE : E_OK, status ? STR_NULL : str_c(host));
     mem_free(q);
 }
 
@@ -107,6 +123,25 @@ struct dns_query *dns_resolve(struct loop *l, struct str host, int port, dns_fn 
     return q;
 }
 
+struct dns_query *dns_reverse(struct loop *l, const struct net_addr *a, dns_name_fn *fn, void *arg)
+{
+    struct dns_query *q = mem_new(sizeof(*q));
+    struct sockaddr_storage address = { 0 };
+
+    loop_check(l);
+    q->loop = l;
+    q->name_fn = fn;
+    q->arg = arg;
+    q->error = E_RESOLVE;
+    task_init(&q->answer, answer);
+    memcpy(&address, a->u.bytes, MIN(a->size, sizeof(a->u.bytes)));
+    q->asking = uv_getnameinfo(loop_uv(l), &q->backwards, on_name, (const struct sockaddr *)&address,
+                               NI_NAMEREQD) == 0;
+    if (!q->asking)
+        task_wake(l, &q->answer);
+    return q;
+}
+
 void dns_cancel(struct dns_query **query)
 {
     struct dns_query *q = *query;
@@ -116,6 +151,7 @@ void dns_cancel(struct dns_query **query)
     loop_check(q->loop);
     *query = NULL;
     q->fn = NULL;
+    q->name_fn = NULL;
     if (q->asking) {
         (void)uv_cancel((uv_req_t *)&q->request); /* may be too late; on_answer comes either way */
     } else {

@@ -28,6 +28,10 @@ typedef void dns_fn(void *arg, enum err e, const struct net_addr *addrs, int cou
 /* fn is called once from the loop, never from inside. host need not stay. */
 struct dns_query *dns_resolve(struct loop *l, struct str host, int port, dns_fn *fn, void *arg);
 
+/* The name that an address has backwards; E_RESOLVE: none. fn as above; name is good until it returns. */
+typedef void dns_name_fn(void *arg, enum err e, struct str name);
+struct dns_query *dns_reverse(struct loop *l, const struct net_addr *a, dns_name_fn *fn, void *arg);
+
 /* No callback after this; clears the pointer. NULL is fine. (After the callback the query is gone:
  * the owner clears its pointer there.) */
 void dns_cancel(struct dns_query **q);

@@ -492,16 +492,21 @@ struct dns_query {
     struct timer timer;
     struct loop *loop;
     dns_fn *fn;
+    dns_name_fn *name_fn;
     void *arg;
     int count;
     struct net_addr addrs[DNS_ADDRS_MAX];
+    struct str name;
 };
 
 static void answer(struct timer *t)
 {
     struct dns_query *q = container_of(t, struct dns_query, timer);
 
-    q->fn(q->arg, q->count ? E_OK : E_RESOLVE, q->addrs, q->count);
+    if (q->name_fn)
+        q->name_fn(q->arg, q->name.n ? E_OK : E_RESOLVE, q->name);
+    else
+        q->fn(q->arg, q->count ? E_OK : E_RESOLVE, q->addrs, q->count);
     mem_free(q);
 }
 
@@ -515,6 +520,21 @@ struct dns_query *dns_resolve(struct loop *l, struct str host, int port, dns_fn 
     for (int i = 0; port == PORT && i < net.names_n && q->count < DNS_ADDRS_MAX; i++)
         if (str_eq(host, str_c(net.names[i].host)))
             q->addrs[q->count++] = net.names[i].addr;
+    timer_init(&q->timer, answer);
+    timer_set_ms(l, &q->timer, sim_between(0, 3));
+    return q;
+}
+
+struct dns_query *dns_reverse(struct loop *l, const struct net_addr *a, dns_name_fn *fn, void *arg)
+{
+    struct dns_query *q = mem_new(sizeof(*q));
+
+    q->loop = l;
+    q->name_fn = fn;
+    q->arg = arg;
+    for (int i = 0; i < net.names_n; i++)
+        if (a->size == net.names[i].addr.size && !memcmp(a->u.bytes, net.names[i].addr.u.bytes, a->size))
+            q->name = str_c(net.names[i].host);
     timer_init(&q->timer, answer);
     timer_set_ms(l, &q->timer, sim_between(0, 3));
     return q;

@@ -369,6 +369,18 @@ TEST(rebootstraps_when_nobody_answers)
     CHECK(!leaves_the_silent(CLIENT_RECOVERY_NONE, 500));
 }
 
+/* The names are looked up before the first connection, and the cluster comes up by them. */
+TEST(comes_up_by_canonical_names)
+{
+    struct rig r;
+
+    rig_start(&r);
+    r.config.client_dns_lookup = CLIENT_DNS_CANONICAL;
+    rig_up(&r);
+    CHECK(r.cl != NULL);
+    rig_stop(&r);
+}
+
 TEST(another_cluster_is_a_fault)
 {
     struct rig r;
@@ -511,6 +523,6 @@ TEST(waiting_calls_end)
 
 TESTS(RUN(comes_up), RUN(fault_names_the_cause), RUN(leader_epochs_do_not_fall),
       RUN(learns_leaders), RUN(asks_again_while_there_is_trouble), RUN(many_topics_go_in_pieces),
-      RUN(rebootstraps_when_all_are_gone), RUN(rebootstraps_when_told), RUN(rebootstraps_when_nobody_answers),
+      RUN(rebootstraps_when_all_are_gone), RUN(rebootstraps_when_told), RUN(comes_up_by_canonical_names), RUN(rebootstraps_when_nobody_answers),
       RUN(another_cluster_is_a_fault), RUN(routes), RUN(a_refused_coordinator_ends_the_call),
       RUN(waiting_calls_end))
