@@ -72,6 +72,7 @@ struct loader {
     struct config_origins *origins;
     struct props *props;
     struct config_entry *entries;
+    struct place *places; /* of all entries, config_keys.c */
     struct flow_config *flows;
     struct config_problem *problems;
     size_t problem_room;

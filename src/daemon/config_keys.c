@@ -271,11 +271,13 @@ void config_keys_place(struct loader *l)
         cut_note(l, clusters, row);
         config_take(l, clusters, row, &l->c->process, &origin);
     }
+    l->places = arena_array(l->a, l->props->n + 1, sizeof(*l->places));
     for (size_t i = 0; i < l->props->n; i++) {
         struct prop *p = &l->props->at[i];
         struct place at;
 
         judge(l, p->key, &at);
+        l->places[i] = at;
         l->entries[i].row = at.verdict == GOOD ? at.row : NULL;
         if (p != clusters)
             cut_note(l, p, l->entries[i].row);
@@ -446,10 +448,9 @@ static void report_misplaced(struct loader *l, const struct prop *p, const struc
 
 static void report_entry(struct loader *l, const struct prop *p)
 {
-    struct place at;
+    struct place at = l->places[p - l->props->at];
     bool by_alias;
 
-    judge(l, p->key, &at);
     by_alias = at.row && at.row->alias && str_ends(p->key, str_c(at.row->alias));
     if (at.verdict == UNKNOWN)
         report_unknown(l, p, &at);
