@@ -232,6 +232,7 @@ void group_call(struct group *g, int api, void (*done)(struct call *c), int64_t 
     call_fini(&g->call);
     call_init(&g->call, api, &g->request, done);
     g->call.timeout_ms = timeout_ms;
+    g->call.wait_ms = timeout_ms; /* for the other members, as long as it takes */
     g->sent_ms = loop_now_ms(g->loop);
     e = cluster_call(g->cluster, &g->route, &g->call);
     if (e)
