@@ -5,5 +5,6 @@
 #define CLI_COMMANDS_H
 
 int status_main(int argc, char **argv);
+int translate_main(int argc, char **argv);
 
 #endif

@@ -13,6 +13,7 @@
 #include "daemon/version.h"
 #include "daemon/worker.h"
 #include "loop/deadline.h"
+#include "mirror/order.h"
 #include "mirror/director.h"
 #include "mirror/view_build.h"
 #include "serve/server.h"
@@ -37,6 +38,7 @@ struct control {
     struct director **directors;
     int32_t directors_n, stopping;
     struct cell view;
+    struct order_desk desk;
     struct server *server;
     struct timer tick;
     int64_t start_time_ms, log_tick_ms;
@@ -164,7 +166,7 @@ static bool start_server(struct control *c)
 
     if (str_eq(listen, STR("off")))
         return true;
-    c->server = server_start(listen, &c->view, why, sizeof(why));
+    c->server = server_start(listen, &c->view, &c->desk, why, sizeof(why));
     if (c->server) {
         log_event(EV_HTTP_LISTENING, kv_c("address", server_address(c->server)));
         return true;
@@ -182,12 +184,15 @@ static void start_directors(struct control *c)
         c->directors[i] = director_new(c->loop, &c->config->flows[i], c->worlds, c->workers_n);
         director_name_instance(c->directors[i], str_c(c->instance));
     }
+    c->desk.directors = c->directors;
+    c->desk.directors_n = c->directors_n;
 }
 
 /* With a clean drain everything is taken apart; else the workers are in the middle of something that the
  * clusters do not answer, and the process just ends. */
 static void take_apart(struct control *c)
 {
+    c->desk.closed = true;
     server_stop(&c->server);
     for (int32_t i = 0; i < c->workers_n; i++)
         worker_stop(&c->workers[i]);
@@ -210,6 +215,7 @@ int control_run(const struct config *config)
     name_instance(&c);
     log_event(EV_START, kv_c("version", version_number()), kv_c("commit", version_commit()),
               kv_str("file", config->file), kv_c("instance", c.instance));
+    c.desk = (struct order_desk){ .control = c.loop, .send = director_send_order };
     cell_init(&c.view); /* empty until the flows are there: nobody is told "ready" before */
     if (!start_server(&c)) {
         take_apart(&c);

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "mirror/order.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -410,6 +411,20 @@ void director_free(struct director **dp)
     arena_fini(&d->names);
     mem_free(d);
     *dp = NULL;
+}
+
+bool director_send_order(struct order_desk *desk, struct order *o)
+{
+    for (int32_t i = 0; i < desk->directors_n && !o->found; i++) {
+        struct director *d = desk->directors[i];
+
+        if (!str_eq(d->config->name, o->flow))
+            continue;
+        while (o->port < d->ports_n)
+            if (flow_port_take_order(d->ports[o->port++], o))
+                return true;
+    }
+    return false;
 }
 
 void director_ask_reports(struct director *d)

@@ -34,6 +34,11 @@ void director_name_instance(struct director *d, struct str instance);
 /* Only after done. */
 void director_free(struct director **d);
 
+/* Sends the order on to the next worker of its flow that may have its partition; false: there is none left. */
+struct order;
+struct order_desk;
+bool director_send_order(struct order_desk *desk, struct order *o);
+
 /* Asks the workers for fresh reports; view_build finds them when they have come. */
 void director_ask_reports(struct director *d);
 

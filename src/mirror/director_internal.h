@@ -35,6 +35,10 @@ enum director_state {
 struct stored {
     UT_hash_handle hh;
     struct relay_start start;
+    struct offset_part *parts; /* of its offset map, in no order; their bytes are own memory */
+    size_t parts_n, parts_room;
+    struct offset_part rest;   /* from the pair, likewise */
+    bool has_rest;
     size_t key_n;
     char key[]; /* "topic\0partition" */
 };
@@ -107,6 +111,8 @@ struct director {
     enum load_step loading;
     struct stored *stored;
     int64_t stored_n;
+    struct view_loss *losses; /* of earlier runs, oldest first; own strings */
+    int32_t losses_n, losses_room;
     int64_t producer_id;
     struct topic_writer *namer; /* writes the producer record */
     struct str state_topic, heartbeats_topic;

@@ -13,6 +13,7 @@
 #include "mirror/formats.h"
 #include "mirror/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static size_t make_key(char *key, size_t room, struct str topic, int32_t partition)
@@ -24,6 +25,7 @@ static size_t make_key(char *key, size_t room, struct str topic, int32_t partiti
     return n + sizeof(partition);
 }
 
+#define DIRECTOR_LOSSES_MAX 256 /* of earlier runs; the log has all of them */
 #define KEY_MAX 512 /* a topic's name has at most 249 bytes */
 
 static struct stored *get_stored(struct director *d, struct str topic, int32_t partition)
@@ -43,6 +45,111 @@ static struct stored *get_stored(struct director *d, struct str topic, int32_t p
     return s;
 }
 
+static void part_free(struct offset_part *p)
+{
+    mem_free((char *)(uintptr_t)p->runs.p);
+    *p = (struct offset_part){ 0 };
+}
+
+static struct offset_part part_copy(const struct offset_part *p)
+{
+    struct offset_part copy = *p;
+
+    copy.runs.p = mem_copy_str(p->runs.p, p->runs.n);
+    return copy;
+}
+
+static void stored_free(struct stored *s)
+{
+    for (size_t i = 0; i < s->parts_n; i++)
+        part_free(&s->parts[i]);
+    part_free(&s->rest);
+    mem_free(s->parts);
+    mem_free(s);
+}
+
+/* The newest of each number counts. */
+static void take_part(struct stored *s, const struct offset_part *p, bool removed)
+{
+    size_t i = s->parts_n;
+
+    while (i > 0 && s->parts[i - 1].number != p->number) /* it is mostly the last, or new */
+        i--;
+    if (i > 0) {
+        part_free(&s->parts[i - 1]);
+        s->parts[i - 1] = s->parts[--s->parts_n];
+    }
+    if (removed)
+        return;
+    if (s->parts_n == s->parts_room) {
+        s->parts_room = MAX(s->parts_room * 2, 4);
+        s->parts = mem_resize(s->parts, s->parts_room, sizeof(*s->parts));
+    }
+    s->parts[s->parts_n++] = part_copy(p);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct offset_part *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static struct str own_copy(struct str s)
+{
+    return str_of(mem_copy_str(s.p, s.n), s.n);
+}
+
+static void loss_free(struct view_loss *l)
+{
+    mem_free((char *)(uintptr_t)l->topic.p);
+    mem_free((char *)(uintptr_t)l->cause.p);
+}
+
+/* The last of each slot of a partition counts: a topic that is compacted may still hold the ones before. */
+static void take_loss(struct director *d, const struct state_record *s, struct stored *at)
+{
+    struct view_loss *l = NULL;
+
+    if (s->removed)
+        return;
+    for (int32_t i = 0; i < d->losses_n; i++) { /* the topic may be read again */
+        l = &d->losses[i];
+        if (str_eq(l->topic, s->topic) && l->partition == s->partition && l->from_offset == s->loss.from &&
+            l->time_ms == s->loss.time_ms)
+            return;
+    }
+    at->start.losses = MAX(at->start.losses, s->loss.number + 1);
+    if (d->losses_n == DIRECTOR_LOSSES_MAX) {
+        loss_free(d->losses);
+        memmove(d->losses, d->losses + 1, (size_t)(d->losses_n - 1) * sizeof(*d->losses));
+        d->losses_n--;
+    }
+    if (d->losses_n == d->losses_room) {
+        d->losses_room = MAX(d->losses_room * 2, 16);
+        d->losses = mem_resize(d->losses, (size_t)d->losses_room, sizeof(*d->losses));
+    }
+    l = &d->losses[d->losses_n++];
+    *l = (struct view_loss){ .flow = d->config->name,
+                             .topic = own_copy(s->topic),
+                             .cause = own_copy(s->loss.cause),
+                             .partition = s->partition,
+                             .from_offset = s->loss.from,
+                             .to_offset = s->loss.to,
+                             .records = s->loss.records,
+                             .time_ms = s->loss.time_ms };
+}
+
+static struct offset_map *make_map(struct stored *s)
+{
+    if (!s->start.has_pair)
+        return NULL;
+    if (s->parts_n)
+        qsort(s->parts, s->parts_n, sizeof(*s->parts), by_number);
+    return offset_map_restore(s->parts, s->parts_n, s->has_rest ? &s->rest : NULL, s->start.pair.source,
+                              s->start.pair.target);
+}
+
 bool director_take_stored(struct director *d, struct str topic, int32_t partition,
                           struct relay_start *out)
 {
@@ -54,8 +161,9 @@ bool director_take_stored(struct director *d, struct str topic, int32_t partitio
     if (!s)
         return false;
     *out = s->start;
+    out->map = make_map(s);
     HASH_DEL(d->stored, s);
-    mem_free(s);
+    stored_free(s);
     return out->has_pair || out->next >= 0;
 }
 
@@ -65,8 +173,13 @@ void director_stored_free(struct director *d)
 
     HASH_ITER(hh, d->stored, s, next) {
         HASH_DEL(d->stored, s);
-        mem_free(s);
+        stored_free(s);
     }
+    for (int32_t i = 0; i < d->losses_n; i++)
+        loss_free(&d->losses[i]);
+    mem_free(d->losses);
+    d->losses = NULL;
+    d->losses_n = d->losses_room = 0;
 }
 
 static void on_position(void *arg, const struct topic_record *r)
@@ -107,11 +220,23 @@ static void on_state(void *arg, const struct topic_record *r)
         director_writers_remove(d, s.producer_id);
     else if (s.kind == STATE_WRITER)
         director_writers_add(d, s.producer_id);
-    if (s.kind != STATE_PAIR || s.topic.n > KEY_MAX - sizeof(int32_t))
+    if ((s.kind != STATE_PAIR && s.kind != STATE_PART && s.kind != STATE_LOSS) || s.topic.n > KEY_MAX - sizeof(int32_t))
         return;
     at = get_stored(d, s.topic, s.partition);
+    if (s.kind == STATE_LOSS) {
+        take_loss(d, &s, at);
+        return;
+    }
+    if (s.kind == STATE_PART) {
+        take_part(at, &s.part, s.removed);
+        return;
+    }
     at->start.has_pair = !s.removed;
     at->start.pair = s.pair;
+    part_free(&at->rest);
+    at->has_rest = s.has_rest;
+    if (s.has_rest)
+        at->rest = part_copy(&s.part);
 }
 
 static struct str topic_of(const struct director *d)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "mirror/flow_store.h"
+#include "mirror/order.h"
 #include "mirror/record_path.h"
 
 #include <stdio.h>
@@ -152,8 +153,12 @@ void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32
                 const struct relay_start *start)
 {
     loop_check(f->loop);
-    if (f->draining)
+    if (f->draining) {
+        struct offset_map *map = start->map;
+
+        offset_map_free(&map);
         return;
+    }
     if (f->relays_n == f->relays_room) {
         f->relays_room = MAX(f->relays_room * 2, 16);
         f->relays = mem_resize(f->relays, f->relays_room, sizeof(struct relay *));
@@ -187,8 +192,23 @@ void flow_release(struct flow *f, struct str topic, int32_t partition)
     f->relays[at] = f->relays[--f->relays_n];
 }
 
-void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, const char *cause)
+static void put_loss(struct flow *f, struct relay *r, const struct state_loss *l)
 {
+    struct buf key, value;
+
+    buf_init(&key, 64 * KiB);
+    buf_init(&value, 64 * KiB);
+    state_format_loss_key(&key, r->topic, r->partition, l->number);
+    state_format_loss(&value, l);
+    topic_writer_put(f->state, -1, buf_str(&key), buf_str(&value), -1);
+    buf_fini(&key);
+    buf_fini(&value);
+}
+
+void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, int64_t records, const char *cause)
+{
+    struct state_loss l = { .number = r->losses++, .from = from, .to = to, .records = records,
+                            .time_ms = loop_wall_ms(f->loop), .cause = str_c(cause) };
     char name[400];
     struct view_loss *loss;
 
@@ -196,7 +216,8 @@ void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, c
         return;
     relay_name(r, name, sizeof(name));
     log_event(EV_LOSS, kv_c("relay", name), kv_int("from_offset", from), kv_int("to_offset", to),
-              kv_c("cause", cause));
+              kv_int("records", records), kv_c("cause", cause));
+    put_loss(f, r, &l);
     if (f->losses_n == (int32_t)COUNT(f->losses))
         return; /* the log has all of them */
     loss = &f->losses[f->losses_n++];
@@ -206,7 +227,8 @@ void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, c
                                 .partition = relay_partition(r),
                                 .from_offset = from,
                                 .to_offset = to,
-                                .time_ms = loop_wall_ms(f->loop) };
+                                .records = records,
+                                .time_ms = l.time_ms };
 }
 
 /* Draining: 0 no, 1 relays finish, 2 positions go out, 3 told. */
@@ -267,6 +289,16 @@ void flow_drain(struct flow *f, int64_t limit_ms, void (*done)(void *arg, bool s
     for (size_t i = 0; i < f->relays_n; i++)
         relay_drain(f->relays[i]);
     task_wake(f->loop, &f->drain_check);
+}
+
+void flow_answer(struct flow *f, struct order *o)
+{
+    size_t at = find_relay(f, o->topic, o->partition);
+
+    loop_check(f->loop);
+    o->found = at < f->relays_n;
+    for (int32_t i = 0; o->found && i < o->n; i++)
+        o->answers[i] = relay_map_answer(f->relays[at], o->to_target, o->offsets[i]);
 }
 
 struct flow_report *flow_report(struct flow *f)

@@ -54,6 +54,10 @@ void flow_release(struct flow *f, struct str topic, int32_t partition);
  * limit_ms at the latest, with stored = false when something could not be stored. */
 void flow_drain(struct flow *f, int64_t limit_ms, void (*done)(void *arg, bool stored), void *arg);
 
+/* Answers the order when its partition is here. */
+struct order;
+void flow_answer(struct flow *f, struct order *o);
+
 /* A report for the view: an array of partitions in the arena, and totals. */
 struct flow_report {
     struct arena arena;

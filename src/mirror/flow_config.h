@@ -10,6 +10,7 @@
 
 /* Each enum is in the order of the choices in flow.opt. */
 enum flow_delivery { FLOW_EXACTLY_ONCE, FLOW_AT_LEAST_ONCE };
+enum flow_recreated { FLOW_RECREATED_RESTART, FLOW_RECREATED_HALT, FLOW_RECREATED_IGNORE };
 enum flow_policy { FLOW_POLICY_DEFAULT, FLOW_POLICY_IDENTITY };
 enum flow_syncs_location { FLOW_SYNCS_AT_SOURCE, FLOW_SYNCS_AT_TARGET };
 enum flow_eos { FLOW_EOS_DISABLED, FLOW_EOS_PREPARING, FLOW_EOS_ENABLED };

@@ -87,6 +87,8 @@ struct relay {
     uint64_t state_ticket;
     uint32_t order_refusals; /* in a row, without an ack between */
 
+    int64_t losses; /* the number of its next loss */
+
     /* Which target offset each source offset became; NULL until there is something to tell. */
     struct offset_map *map;
     enum offset_reason map_before; /* what lies before it */
@@ -102,6 +104,7 @@ struct relay {
     int64_t out_of_range; /* the offset that was refused; -1: none */
     int64_t source_earliest;
     struct uuid target_id; /* of the copy, when its end was asked for */
+    int32_t target_epoch;  /* likewise: of its leader */
 
     /* What is seen. */
     int64_t high_watermark, last_stable, log_start;
@@ -133,6 +136,10 @@ void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, 
 void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e,
                       const char *text);
 
+/* relay_moved.c */
+bool relay_see_source_id(struct relay *r); /* false: it halts */
+void relay_see_target(struct relay *r);
+
 /* relay_ask.c */
 void relay_ask_start(struct relay *r);
 void relay_jump(struct relay *r);
@@ -140,7 +147,6 @@ void relay_jump(struct relay *r);
 /* relay.c */
 void relay_goto(struct relay *r, enum relay_state to);
 void relay_wake(struct relay *r);
-void relay_see_target(struct relay *r);
 void relay_see_metadata(struct relay *r); /* either cluster's metadata has changed */
 void relay_begin(struct relay *r); /* everything is known and stored: copy */
 void relay_fail(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -152,7 +158,8 @@ void relay_mark_dirty(struct relay *r);
 void relay_name(const struct relay *r, char *text, size_t room);
 
 /* flow.c */
-void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, const char *cause);
+/* For good: log, status and state topic. records: how many were there, -1 not known. */
+void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, int64_t records, const char *cause);
 void flow_drain_wake(struct flow *f);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/must.h"
+#include "mirror/order.h"
 
 struct flow_port {
     struct loop *control;
@@ -28,6 +29,7 @@ struct port_msg {
     int64_t limit_ms;
     struct flow_report *report;
     bool stored;
+    struct order *order;
 };
 
 struct flow_port *flow_port_new(struct loop *control, const struct worker_world *world,
@@ -164,6 +166,20 @@ static void run_close(struct msg *msg, struct loop *l)
     loop_post(m->port->control, &m->msg);
 }
 
+static void run_order(struct msg *msg, struct loop *l)
+{
+    struct port_msg *m = container_of(msg, struct port_msg, msg);
+
+    (void)l;
+    if (m->port->flow)
+        flow_answer(m->port->flow, m->order);
+    if (m->order->found)
+        order_done(m->order);
+    else
+        loop_post(m->port->control, &m->order->msg); /* the next port's turn */
+    msg_free(m);
+}
+
 /* On the control thread. */
 
 static void post(struct port_msg *m)
@@ -204,6 +220,18 @@ void flow_port_release(struct flow_port *p, struct str topic, int32_t partition)
     m->topic = arena_str(&m->arena, topic);
     m->partition = partition;
     post(m);
+}
+
+bool flow_port_take_order(struct flow_port *p, struct order *o)
+{
+    struct port_msg *m;
+
+    if (!p->open || p->closing)
+        return false;
+    m = msg_new(p, run_order);
+    m->order = o;
+    post(m);
+    return true;
 }
 
 void flow_port_ask_report(struct flow_port *p)

@@ -36,6 +36,9 @@ bool flow_port_is_open(const struct flow_port *p);
 void flow_port_adopt(struct flow_port *p, struct str topic, struct str target_topic, int32_t partition,
                      const struct relay_start *start);
 void flow_port_release(struct flow_port *p, struct str topic, int32_t partition);
+/* False: the port is not open. Otherwise the worker answers the order, or sends it back to its desk. */
+struct order;
+bool flow_port_take_order(struct flow_port *p, struct order *o);
 /* At most one report is under way per port; more are ignored. */
 void flow_port_ask_report(struct flow_port *p);
 void flow_port_drain(struct flow_port *p, int64_t limit_ms);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "mirror/formats.h"
 
-static void put_pair(struct flow *f, const struct relay *r, const struct pair *p)
+static void put_pair(struct flow *f, struct relay *r, const struct pair *p)
 {
     struct buf key, value;
 
@@ -17,6 +17,7 @@ static void put_pair(struct flow *f, const struct relay *r, const struct pair *p
     buf_init(&value, 64 * KiB);
     state_format_pair_key(&key, relay_topic(r), relay_partition(r));
     state_format_pair(&value, p);
+    relay_map_store(r, p, &value);
     topic_writer_put(f->state, -1, buf_str(&key), buf_str(&value), -1);
     buf_fini(&key);
     buf_fini(&value);

@@ -337,3 +337,25 @@ size_t offset_map_memory(const struct offset_map *m)
     return sizeof(*m) + m->room * sizeof(*m->blocks) + m->block_bytes + m->bytes.room +
            m->gone_room * sizeof(*m->gone);
 }
+
+const char *offset_kind_name(enum offset_kind k)
+{
+    static const char *const names[] = { [OFFSET_EXACT] = "exact",         [OFFSET_NEXT] = "next",
+                                         [OFFSET_END] = "end",             [OFFSET_RANGE] = "range",
+                                         [OFFSET_NOT_YET] = "not-copied-yet", [OFFSET_UNKNOWN] = "unknown" };
+
+    return names[k];
+}
+
+const char *offset_reason_text(enum offset_reason r)
+{
+    static const char *const texts[] = {
+        [OFFSET_SURE] = "",
+        [OFFSET_THINNED] = "the offset map had outgrown heliostat.offset.map.max",
+        [OFFSET_EXPIRED] = "the target's log begins after it",
+        [OFFSET_LOST] = "copied before the present state topic was begun, or by another mirror",
+        [OFFSET_UNSEEN] = "written while others wrote to the same partition, just before a restart",
+    };
+
+    return texts[r];
+}

@@ -84,10 +84,13 @@ struct offset_part {
     uint32_t number;
     int64_t source, target; /* where it begins */
     struct str runs;        /* encoded */
-    uint8_t before;         /* of the rest: enum offset_reason of what lies before the whole map */
+    /* Of the rest: */
+    int64_t source_end, target_end; /* where the map ends */
+    uint8_t before;                 /* enum offset_reason of what lies before the whole map */
 };
 /* The oldest closed block that has changed since it was put; false: none. Then the caller puts it and says under which
  * ticket it will know that it is stored; later, up to which ticket all is. */
+bool offset_map_is_dirty(const struct offset_map *m); /* a part has changed or is gone */
 bool offset_map_next_part(const struct offset_map *m, struct offset_part *out);
 void offset_map_part_put(struct offset_map *m, uint32_t number, uint64_t ticket);
 /* The number of a block that is no more; false: none. */
@@ -96,9 +99,13 @@ void offset_map_stored(struct offset_map *m, uint64_t ticket);
 /* The rest, with every closed block that may not be stored yet, as far as it has room. out holds the bytes. */
 void offset_map_rest(const struct offset_map *m, size_t room, struct buf *out, struct offset_part *part);
 
-/* A map from its parts: closed blocks sorted by number, then the rest. What contradicts itself or is missing becomes a
- * range. Never NULL. Parts of a number that is in the rest are out of date and ignored. */
+/* A map from its parts: closed blocks sorted by number, then the rest, up to the pair that was stored with it. What
+ * contradicts itself or is missing becomes a range. Never NULL. Parts of a number that is in the rest are out of date
+ * and ignored. */
 struct offset_map *offset_map_restore(const struct offset_part *parts, size_t n, const struct offset_part *rest,
-                                      int64_t source_end, int64_t target_end);
+                                      int64_t pair_source, int64_t pair_target);
+
+const char *offset_kind_name(enum offset_kind k);
+const char *offset_reason_text(enum offset_reason r);
 
 #endif

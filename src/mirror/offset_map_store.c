@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+bool offset_map_is_dirty(const struct offset_map *m)
+{
+    return m->dirty;
+}
+
 bool offset_map_next_part(const struct offset_map *m, struct offset_part *out)
 {
     if (!m->dirty)
@@ -36,11 +41,12 @@ void offset_map_part_put(struct offset_map *m, uint32_t number, uint64_t ticket)
         }
         more = more || b->changed;
     }
-    m->dirty = more || m->gone_n;
+    m->dirty = more || m->gone_n > 0;
 }
 
 bool offset_map_take_gone(struct offset_map *m, uint32_t *number)
 {
+    m->dirty = false; /* the parts were put before */
     while (m->gone_n) {
         bool again = false; /* the number is in use once more */
 
@@ -72,7 +78,8 @@ void offset_map_rest(const struct offset_map *m, size_t room, struct buf *out, s
         bytes += m->blocks[--first].n;
     *part = (struct offset_part){ .number = first < m->n ? m->blocks[first].number : m->next_number,
                                   .source = offset_part_begin(m, first, true),
-                                  .target = offset_part_begin(m, first, false), .before = m->before };
+                                  .target = offset_part_begin(m, first, false), .source_end = m->source_end,
+                                  .target_end = m->target_end, .before = m->before };
     buf_clear(out);
     for (size_t i = first; i < m->n; i++)
         buf_put(out, m->blocks[i].bytes, m->blocks[i].n);
@@ -147,10 +154,21 @@ static void restore_rest(struct offset_map *m, const struct offset_part *rest)
         offset_map_push(m, &g.step, g.times);
 }
 
-struct offset_map *offset_map_restore(const struct offset_part *parts, size_t n, const struct offset_part *rest,
-                                      int64_t source_end, int64_t target_end)
+/* What the pair covers beyond the map. */
+static void reach_pair(struct offset_map *m, int64_t source, int64_t target)
 {
-    struct offset_map *m = offset_map_new(source_end, target_end, OFFSET_LOST);
+    offset_map_cut_source(m, source);
+    offset_map_cut_target(m, target);
+    if (target > m->target_end)
+        offset_map_add_range(m, m->source_end, MAX(source - m->source_end, 0), m->target_end, target - m->target_end,
+                             OFFSET_UNSEEN);
+    offset_map_advance(m, source, target);
+}
+
+struct offset_map *offset_map_restore(const struct offset_part *parts, size_t n, const struct offset_part *rest,
+                                      int64_t pair_source, int64_t pair_target)
+{
+    struct offset_map *m = offset_map_new(pair_source, pair_target, OFFSET_LOST);
     int64_t source, target;
     bool thin, good;
 
@@ -163,19 +181,20 @@ struct offset_map *offset_map_restore(const struct offset_part *parts, size_t n,
         if (parts[i].number < rest->number)
             restore_block(m, &parts[i]);
     good = measure(rest, &source, &target, &thin) && rest->source >= m->at_source && rest->target >= m->at_target &&
-           source <= source_end && target <= target_end;
+           source <= rest->source_end && target <= rest->target_end;
     m->source_end = m->target_end = 0;
     if (good) {
         m->before = rest->before < OFFSET_REASONS ? rest->before : OFFSET_LOST;
         restore_rest(m, rest);
-    } else if (m->n && m->at_source <= source_end && m->at_target <= target_end) {
+        offset_map_advance(m, rest->source_end, rest->target_end);
+    } else if (m->n) {
         open_at(m, m->at_source, m->at_target);
-        offset_map_add_range(m, m->at_source, source_end - m->at_source, m->at_target, target_end - m->at_target,
-                             OFFSET_LOST);
+        offset_map_add_range(m, m->at_source, MAX(pair_source - m->at_source, 0), m->at_target,
+                             MAX(pair_target - m->at_target, 0), OFFSET_LOST);
     } else {
         offset_map_free(&m);
-        return offset_map_new(source_end, target_end, OFFSET_LOST);
+        return offset_map_new(pair_source, pair_target, OFFSET_LOST);
     }
-    offset_map_advance(m, source_end, target_end);
+    reach_pair(m, pair_source, pair_target);
     return m;
 }

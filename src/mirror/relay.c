@@ -223,42 +223,6 @@ void relay_begin(struct relay *r)
     fetcher_add(r->flow->fetcher, &r->fetch);
 }
 
-/* A source topic of another id than the pair speaks of was deleted and made anew: its offsets mean other records,
- * so it is copied from its start, after what is there. */
-static void see_source_id(struct relay *r)
-{
-    const struct uuid *now = &r->source_meta->id;
-    char name[400];
-
-    if (state_id_is_zero(now))
-        return;
-    if (r->has_pair && !state_id_is_zero(&r->pair.topic_id) &&
-        memcmp(now, &r->pair.topic_id, sizeof(*now)) != 0) {
-        relay_name(r, name, sizeof(name));
-        log_event(EV_RELAY_ANEW, kv_c("relay", name), kv_int("was_at", r->pair.source));
-        r->pair.source = 0;
-        r->pair.leader_epoch = -1;
-        r->jump = r->out_of_range = -1;
-        r->registered = false;
-    }
-    r->pair.topic_id = *now;
-}
-
-/* The copy was deleted and made anew under us: what was acknowledged is gone, so ask and go back. */
-void relay_see_target(struct relay *r)
-{
-    const struct topic_meta *t = r->target_meta;
-
-    if ((r->state != RELAY_COPYING && r->state != RELAY_REGISTERING) || !t->known || t->error ||
-        state_id_is_zero(&t->id) || state_id_is_zero(&r->target_id) ||
-        memcmp(&t->id, &r->target_id, sizeof(t->id)) == 0)
-        return;
-    r->jump = -1;
-    relay_fail(r, kerr_name(KERR_UNKNOWN_TOPIC_ID),
-               "topic %.*s of the target was deleted and made anew; what was lost with it is copied again",
-               STR_ARG(t->name));
-}
-
 static void step_waiting(struct relay *r)
 {
     struct flow *f = r->flow;
@@ -275,8 +239,10 @@ static void step_waiting(struct relay *r)
         return;
     }
     r->awaits_metadata = false;
-    see_source_id(r);
+    if (!relay_see_source_id(r))
+        return;
     r->target_id = r->target_meta->id;
+    r->target_epoch = r->target_meta->parts[r->partition].leader_epoch;
     relay_goto(r, RELAY_ASKING);
     relay_ask_start(r);
 }
@@ -360,6 +326,8 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
                                                .producer_id = f->producer_id, .leader_epoch = -1 };
     r->has_pair = r->registered = start->has_pair;
     r->map_before = start->has_pair ? OFFSET_LOST : OFFSET_SURE;
+    relay_map_take(r, start->map);
+    r->losses = start->losses;
     r->jump = start->next;
     r->from_earliest = start->from_earliest;
     r->out_of_range = -1;

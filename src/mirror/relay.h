@@ -18,7 +18,9 @@ struct view_partition;
 /* Where a relay begins. */
 struct relay_start {
     bool has_pair;     /* from the state topic */
+    struct offset_map *map; /* likewise, NULL: none; the relay takes it */
     struct pair pair;
+    int64_t losses;    /* the number of its next loss */
     int64_t next;      /* from the positions topic: resume here; -1: none */
     bool from_earliest; /* it appeared while the flow ran: auto.offset.reset does not apply */
 };

@@ -158,6 +158,7 @@ static void store_pair(struct relay *r)
     buf_init(&value, 64 * KiB);
     state_format_pair_key(&key, r->topic, r->partition);
     state_format_pair(&value, &r->pair);
+    relay_map_store(r, &r->pair, &value);
     r->state_ticket = topic_writer_put(r->flow->state, -1, buf_str(&key), buf_str(&value), -1);
     buf_fini(&key);
     buf_fini(&value);
@@ -233,6 +234,7 @@ static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
                  "; going on at its end", latest, lost);
         relay_name(r, name, sizeof(name));
         log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
+        relay_map_note_cut(r, latest, lost);
         move_source(r, latest);
     } else if (c->reset == CLIENT_RESET_NONE) {
         relay_halt(r, kerr_name(KERR_OFFSET_OUT_OF_RANGE),
@@ -242,7 +244,9 @@ static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
         r->out_of_range = lost;
         return;
     } else if (lost < earliest) {
-        flow_note_loss(r->flow, r, lost, to - 1, "retention overtook the mirror");
+        flow_note_loss(r->flow, r, lost, to - 1, -1,
+                       to > earliest ? "the source's log began behind the position, and auto.offset.reset is latest"
+                                     : "the source deleted them before they were copied (retention or DeleteRecords)");
         move_source(r, to);
     }
     conclude(r);

@@ -31,7 +31,7 @@ static void diverge(struct relay *r, const struct fetched *f)
              f->diverging_end, f->diverging_epoch, f->fetch_offset);
     relay_name(r, name, sizeof(name));
     log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
-    flow_note_loss(r->flow, r, f->diverging_end, f->fetch_offset - 1, "the source log was truncated");
+    relay_map_note_cut(r, f->diverging_end, f->fetch_offset);
     r->pair.source = MIN(f->diverging_end, r->pair.source);
     r->pair.leader_epoch = -1;
     r->registered = false;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define REST_MOST (24 * KiB) /* encoded bytes of a map in one pair */
+
 struct note {
     int32_t n;
     struct record_run runs[];
@@ -36,6 +38,33 @@ static struct offset_map *get_map(struct relay *r)
     return r->map;
 }
 
+/* Closed blocks go out at once, so that the rest, which goes with every pair, stays small. Tickets are one more than the
+ * writer's: what was loaded has ticket 1. */
+static void put_parts(struct relay *r)
+{
+    struct offset_part p;
+    struct buf key, value;
+    uint32_t gone;
+
+    buf_init(&key, 64 * KiB);
+    buf_init(&value, 64 * KiB);
+    while (offset_map_next_part(r->map, &p)) {
+        buf_clear(&key);
+        buf_clear(&value);
+        state_format_part_key(&key, r->topic, r->partition, p.number);
+        state_format_part(&value, &p);
+        offset_map_part_put(r->map, p.number,
+                            topic_writer_put(r->flow->state, -1, buf_str(&key), buf_str(&value), -1) + 1);
+    }
+    while (offset_map_take_gone(r->map, &gone)) {
+        buf_clear(&key);
+        state_format_part_key(&key, r->topic, r->partition, gone);
+        topic_writer_put(r->flow->state, -1, buf_str(&key), STR_NULL, -1);
+    }
+    buf_fini(&key);
+    buf_fini(&value);
+}
+
 /* The flow's maps share one limit; the largest gives up exactness first. */
 static void keep_limit(struct flow *f)
 {
@@ -52,12 +81,16 @@ static void keep_limit(struct flow *f)
         before = offset_map_memory(largest->map);
         if (!offset_map_thin(largest->map))
             return;
+        if (largest->registered)
+            put_parts(largest);
         f->maps_memory += offset_map_memory(largest->map) - before;
     }
 }
 
 static void changed(struct relay *r, size_t before)
 {
+    if (offset_map_is_dirty(r->map) && r->registered)
+        put_parts(r);
     r->flow->maps_memory += offset_map_memory(r->map) - before;
     if (r->flow->maps_memory > r->flow->maps_memory_max)
         keep_limit(r->flow);
@@ -121,6 +154,50 @@ bool relay_map_go_back(struct relay *r, int64_t n, int64_t *lost)
     r->pair.source = exact ? s.source_end : r->pair.source;
     changed(r, before);
     return exact;
+}
+
+void relay_map_note_cut(struct relay *r, int64_t from, int64_t to)
+{
+    struct offset_answer a = offset_map_to_target(get_map(r), from);
+    int64_t records = -1;
+
+    if (a.kind == OFFSET_RANGE || !offset_map_count_from(r->map, a.offset, &records))
+        records = -1;
+    flow_note_loss(r->flow, r, from, to - 1, records,
+                   "the source's log was cut (an unclean election): lost there, kept in the copy");
+}
+
+void relay_map_take(struct relay *r, struct offset_map *m)
+{
+    if (m)
+        r->flow->maps_memory += offset_map_memory(m);
+    r->map = m;
+}
+
+void relay_map_store(struct relay *r, const struct pair *p, struct buf *value)
+{
+    struct offset_part rest;
+    struct buf bytes;
+
+    if (p->source == r->pair.source && p->target == r->pair.target)
+        relay_map_follow(r);
+    else
+        (void)get_map(r);
+    put_parts(r);
+    offset_map_stored(r->map, topic_writer_acked(r->flow->state) + 1);
+    buf_init(&bytes, 64 * KiB);
+    offset_map_rest(r->map, REST_MOST, &bytes, &rest);
+    state_add_rest(value, &rest);
+    buf_fini(&bytes);
+}
+
+struct offset_answer relay_map_answer(struct relay *r, bool to_target, int64_t offset)
+{
+    if (!r->has_pair || r->pair.source < 0)
+        return (struct offset_answer){ .kind = OFFSET_UNKNOWN };
+    if (r->registered) /* else the end moves with the pair that is on its way to be stored */
+        relay_map_follow(r);
+    return to_target ? offset_map_to_target(get_map(r), offset) : offset_map_to_source(get_map(r), offset);
 }
 
 void relay_map_free(struct relay *r)

@@ -13,6 +13,7 @@
 
 struct relay;
 struct outgoing;
+struct pair;
 
 /* Says which source offsets the records of a batch have, when they are not source_base, source_base + 1 and so on. The
  * runs are copied into o->note; their indexes count the records of this batch. */
@@ -33,6 +34,16 @@ void relay_map_follow(struct relay *r);
 /* The target lost its last n records (n < 0: all from its present end on): the pair's source offset goes back to the
  * first of them. *lost gets their number. False: the map is not exact there, and the pair went back far enough. */
 bool relay_map_go_back(struct relay *r, int64_t n, int64_t *lost);
+
+/* The source lost what it had in [from, to); of that, what was copied before stays in the target. For the ledger. */
+void relay_map_note_cut(struct relay *r, int64_t from, int64_t to);
+
+/* What was stored; NULL: nothing. The relay's from here on. */
+void relay_map_take(struct relay *r, struct offset_map *m);
+/* Puts what was closed since, and adds the rest to the pair's record: with the pair, all of the map up to it. */
+void relay_map_store(struct relay *r, const struct pair *p, struct buf *value);
+
+struct offset_answer relay_map_answer(struct relay *r, bool to_target, int64_t offset);
 
 void relay_map_free(struct relay *r);
 

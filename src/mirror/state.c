@@ -7,8 +7,7 @@
 #include <jansson.h>
 #include <string.h>
 
-/* s as a JSON string with its quotes. */
-static void put_json(struct buf *out, struct str s)
+void state_put_json(struct buf *out, struct str s)
 {
     json_t *j = json_stringn(s.p ? s.p : "", s.n); /* NULL when not UTF-8, which no topic name is */
     size_t n = j ? json_dumpb(j, NULL, 0, JSON_ENCODE_ANY) : 0;
@@ -24,7 +23,7 @@ static void put_json(struct buf *out, struct str s)
 void state_format_pair_key(struct buf *out, struct str topic, int32_t partition)
 {
     buf_put_str(out, STR("{\"kind\":\"pair\",\"topic\":"));
-    put_json(out, topic);
+    state_put_json(out, topic);
     buf_fmt(out, ",\"partition\":%" PRId32 "}", partition);
 }
 
@@ -53,14 +52,14 @@ void state_format_pair(struct buf *out, const struct pair *p)
 void state_format_producer_key(struct buf *out, struct str origin)
 {
     buf_put_str(out, STR("{\"kind\":\"producer\",\"origin\":"));
-    put_json(out, origin);
+    state_put_json(out, origin);
     buf_put_char(out, '}');
 }
 
 void state_format_producer(struct buf *out, int64_t producer_id, struct str cluster_id)
 {
     buf_fmt(out, "{\"producer_id\":%" PRId64 ",\"cluster_id\":", producer_id);
-    put_json(out, cluster_id);
+    state_put_json(out, cluster_id);
     buf_put_char(out, '}');
 }
 
@@ -72,7 +71,7 @@ void state_format_writer_key(struct buf *out, int64_t producer_id)
 void state_format_writer(struct buf *out, struct str instance)
 {
     buf_put_str(out, STR("{\"instance\":"));
-    put_json(out, instance);
+    state_put_json(out, instance);
     buf_put_char(out, '}');
 }
 
@@ -143,12 +142,18 @@ static enum err parse_members(const json_t *k, const json_t *v, struct arena *a,
 
     if (!get_str(k, "kind", a, &kind))
         return E_MALFORMED;
-    if (str_eq(kind, STR("pair"))) {
-        r->kind = STATE_PAIR;
+    r->kind = str_eq(kind, STR("pair")) ? STATE_PAIR : str_eq(kind, STR("map")) ? STATE_PART
+              : str_eq(kind, STR("loss")) ? STATE_LOSS : STATE_OTHER;
+    if (r->kind != STATE_OTHER) {
         if (!get_str(k, "topic", a, &r->topic) ||
             !get_int(k, "partition", 0, INT32_MAX, &partition))
             return E_MALFORMED;
         r->partition = (int32_t)partition;
+        if (r->kind == STATE_PART)
+            return state_get_part(k, v, a, &r->part) ? E_OK : E_MALFORMED;
+        if (r->kind == STATE_LOSS)
+            return state_get_loss(k, v, a, &r->loss) ? E_OK : E_MALFORMED;
+        r->has_rest = !r->removed && state_get_rest(v, a, &r->part);
         return r->removed || parse_pair(v, &r->pair) ? E_OK : E_MALFORMED;
     }
     if (str_eq(kind, STR("producer"))) {

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "mirror/state_map.h"
 #include "wire/codec.h"
 
 struct pair {
@@ -26,12 +27,15 @@ struct pair {
 #define SEQUENCE_MOD (INT64_C(1) << 31)
 
 /* What a stored record of the state topic says. */
-enum state_kind { STATE_PAIR, STATE_PRODUCER, STATE_WRITER, STATE_OTHER };
+enum state_kind { STATE_PAIR, STATE_PRODUCER, STATE_WRITER, STATE_PART, STATE_LOSS, STATE_OTHER };
 struct state_record {
     enum state_kind kind;
     struct str topic; /* points into the caller's arena */
     int32_t partition;
     struct pair pair;
+    struct offset_part part; /* STATE_PART; STATE_PAIR with has_rest: the map's rest */
+    bool has_rest;
+    struct state_loss loss; /* STATE_LOSS */
     bool removed;          /* a tombstone */
     struct str origin;     /* STATE_PRODUCER */
     struct str cluster_id; /* of the target, when the id was taken */

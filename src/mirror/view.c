@@ -32,6 +32,18 @@ static void add_fault(struct view *v, const struct fault *f, struct str flow, st
             (struct view_fault){ .fault = *f, .flow = flow, .topic = topic, .partition = partition };
 }
 
+static void add_losses(struct view *v, const struct view_flow *f, const struct view_loss *losses, int32_t n)
+{
+    for (int32_t i = 0; i < n && v->losses_n < VIEW_LOSSES_MAX; i++) {
+        struct view_loss *l = &v->losses[v->losses_n++];
+
+        *l = losses[i];
+        l->flow = f->name;
+        l->topic = arena_str(&v->arena, l->topic);
+        l->cause = arena_str(&v->arena, l->cause);
+    }
+}
+
 static void add_report(struct view_flow *to, struct view *v, const struct flow_report *rep)
 {
     to->records += rep->counts.records;
@@ -55,14 +67,7 @@ static void add_report(struct view_flow *to, struct view *v, const struct flow_r
             to->lag_bytes += p->lag_bytes;
         add_fault(v, &p->fault, to->name, p->topic, p->partition);
     }
-    for (int32_t i = 0; i < rep->losses_n && v->losses_n < VIEW_LOSSES_MAX; i++) {
-        struct view_loss *l = &v->losses[v->losses_n++];
-
-        *l = rep->losses[i];
-        l->flow = to->name;
-        l->topic = arena_str(&v->arena, l->topic);
-        l->cause = arena_str(&v->arena, l->cause);
-    }
+    add_losses(v, to, rep->losses, rep->losses_n);
 }
 
 static int by_name(const void *a, const void *b)
@@ -118,6 +123,7 @@ static void add_flow(struct view *v, const struct director *d)
     add_fault(v, &d->fault, f->name, STR_NULL, -1);
     HASH_ITER(hh, d->topics, m, next)
         add_fault(v, &m->fault, f->name, arena_str(&v->arena, m->name), -1);
+    add_losses(v, f, d->losses, d->losses_n);
     for (int32_t i = 0; i < d->ports_n; i++)
         if (d->reports[i])
             add_report(f, v, d->reports[i]);

@@ -73,6 +73,7 @@ struct view_loss {
     struct str flow, topic, cause;
     int32_t partition;
     int64_t from_offset, to_offset; /* last lost offset */
+    int64_t records;                /* that were there; -1 not known */
     int64_t time_ms;
 };
 

@@ -8,6 +8,7 @@
 #define SERVE_ANSWER_H
 
 #include "base/buf.h"
+#include "mirror/order.h"
 #include "mirror/view.h"
 
 #define ANSWER_PIECE (64 * KiB) /* a piece ends at the first row beyond this */
@@ -19,6 +20,8 @@ struct answer {
     int64_t view_age_ms;     /* since a new view was seen */
     int32_t flow;            /* index of the only flow asked for; -1: all */
     bool partitions;         /* rows of partitions are wanted */
+    const char *query;       /* what stands behind the '?'; NULL: nothing */
+    struct order_desk *desk; /* for questions to the partitions; NULL: there is none */
 
     /* Set by the route. */
     int status;              /* HTTP; 200 unless changed */

@@ -13,5 +13,6 @@ void health_answer(struct answer *a, struct buf *out); /* health.c */
 void health_ready(struct answer *a, struct buf *out);  /* health.c */
 void prom_answer(struct answer *a, struct buf *out);   /* prom.c */
 void status_answer(struct answer *a, struct buf *out); /* status_json.c */
+void offsets_answer(struct answer *a, struct buf *out); /* offsets.c */
 
 #endif

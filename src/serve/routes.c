@@ -117,6 +117,7 @@ void routes_answer(const char *path, const char *query, struct answer *a, struct
     a->more = NULL;
     a->flow = -1;
     a->partitions = true;
+    a->query = query;
     for (size_t i = 0; i < COUNT(rows); i++)
         if (!strcmp(path, rows[i].path))
             row = &rows[i];

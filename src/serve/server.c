@@ -223,13 +223,14 @@ static void free_server(struct server *s)
     mem_free(s);
 }
 
-struct server *server_start(struct str listen, struct cell *view, char *why, size_t room)
+struct server *server_start(struct str listen, struct cell *view, struct order_desk *desk, char *why, size_t room)
 {
     struct server *s = mem_new(sizeof(*s));
     struct timeval every = { .tv_sec = SWEEP_S };
 
     event_set_log_callback(say_nothing);
     s->view = view;
+    s->desk = desk;
     list_init(&s->clients);
     s->base = event_base_new();
     s->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -13,8 +13,9 @@
 struct server;
 
 /* listen is host:port or [v6]:port; port 0 takes a free one. view must outlive the server. NULL when it cannot
- * listen; then why says so. */
-struct server *server_start(struct str listen, struct cell *view, char *why, size_t room);
+ * listen; then why says so. desk (may be NULL) must outlive it too. */
+struct order_desk;
+struct server *server_start(struct str listen, struct cell *view, struct order_desk *desk, char *why, size_t room);
 
 /* Ends the thread and clears the pointer. NULL is fine. */
 void server_stop(struct server **s);

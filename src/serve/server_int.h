@@ -40,6 +40,7 @@ struct server {
     int stop_fd;
     struct thread *thread;
     struct cell *view;
+    struct order_desk *desk;
     struct snapshot *seen; /* the newest view at the last sweep */
     int64_t seen_ms;
     struct list_node clients;

@@ -150,7 +150,7 @@ void server_take_request(struct evhttp_request *req, void *arg)
     struct client *c = server_find_client(s, evhttp_request_get_connection(req));
     struct snapshot *view = cell_get(s->view);
     struct answer a = { .view = view ? container_of(view, struct view, snapshot) : NULL,
-                        .view_age_ms = server_now_ms(s) - s->seen_ms };
+                        .view_age_ms = server_now_ms(s) - s->seen_ms, .desk = s->desk };
     struct buf first;
 
     buf_init(&first, ANSWER_PIECE_MAX);

@@ -249,6 +249,7 @@ static void put_losses(struct answer *a, struct json *j)
     json_put_int(j, "partition", l->partition);
     json_put_int(j, "from_offset", l->from_offset);
     json_put_int(j, "to_offset", l->to_offset);
+    json_put_int(j, "records", l->records);
     json_put_str(j, "cause", l->cause);
     json_put_int(j, "time_ms", l->time_ms);
     json_close(j, '}');

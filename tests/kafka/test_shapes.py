@@ -69,9 +69,10 @@ def test_compacted(flow, tombstones_ms):
         assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
 
 
-def transactional(bootstrap, topic, partitions):
+def transactional(bootstrap, topic, partitions, create=True):
     """Committed, aborted and interleaved transactions with plain records between them; all are ended."""
-    feed.create_topic(bootstrap, topic, partitions)
+    if create:
+        feed.create_topic(bootstrap, topic, partitions)
     producers = []
     for i in range(3):
         p = Producer({"bootstrap.servers": bootstrap, "transactional.id": "%s-%d" % (topic, i), "log_level": 0,

@@ -3,6 +3,8 @@
  */
 #include "check.h"
 
+#include "check_map.h"
+
 #include "base/alloc.h"
 #include "base/must.h"
 #include "mirror/formats.h"
@@ -156,6 +158,7 @@ static void check_pair(struct check *c, const struct state_record *s)
                      " records come before it and the target's high watermark is %" PRId64,
                      t->topic->name, s->partition, s->pair.source, s->pair.target, want,
                      log->high_watermark);
+        check_map(t->topic->name, &t->parts[s->partition], s);
     }
 }
 

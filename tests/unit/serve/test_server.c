@@ -41,7 +41,7 @@ static void rig_start(struct rig *r, int32_t partitions)
     r->open_fds = count_fds();
     cell_init(&r->cell);
     cell_put(&r->cell, &view_case_new(partitions)->snapshot);
-    r->server = server_start(STR("127.0.0.1:0"), &r->cell, why, sizeof(why));
+    r->server = server_start(STR("127.0.0.1:0"), &r->cell, NULL, why, sizeof(why));
     CHECK(r->server);
     r->port = atoi(strrchr(server_address(r->server), ':') + 1); /* allowed: our own address */
     CHECK(r->port > 0);
@@ -327,16 +327,16 @@ TEST(addresses)
     cell_init(&cell);
     for (size_t i = 0; i < COUNT(bad); i++) {
         why[0] = '\0';
-        CHECK(!server_start(str_c(bad[i]), &cell, why, sizeof(why)));
+        CHECK(!server_start(str_c(bad[i]), &cell, NULL, why, sizeof(why)));
         CHECK(why[0]);
     }
-    s = server_start(STR("[::1]:0"), &cell, why, sizeof(why));
+    s = server_start(STR("[::1]:0"), &cell, NULL, why, sizeof(why));
     if (s) { /* the machine may have no IPv6 */
         CHECK(str_starts(str_c(server_address(s)), STR("[::1]:")));
         server_stop(&s);
     }
     rig_start(&r, 1);
-    CHECK(!server_start(str_c(server_address(r.server)), &cell, why, sizeof(why)));
+    CHECK(!server_start(str_c(server_address(r.server)), &cell, NULL, why, sizeof(why)));
     CHECK(str_find(str_c(why), STR("in use"), 0) > 0);
     rig_stop(&r, 1);
     cell_fini(&cell);

@@ -1,0 +1,74 @@
+/* relay_moved.c -- a topic at either end that is another one than before, under the same name.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Only the topic's id tells: offsets and leader epochs of the new one begin at 0 as the old one's did. Thread: the
+ * worker's.
+ */
+#include "base/log.h"
+#include "mirror/flow_internal.h"
+
+#include <string.h>
+
+/* From its start, after what is there. */
+static void begin_anew(struct relay *r)
+{
+    r->pair.source = 0;
+    r->pair.leader_epoch = -1;
+    r->jump = r->out_of_range = -1;
+    r->registered = false;
+}
+
+bool relay_see_source_id(struct relay *r)
+{
+    const struct uuid *now = &r->source_meta->id;
+    char name[400];
+
+    if (state_id_is_zero(now))
+        return true;
+    if (r->has_pair && !state_id_is_zero(&r->pair.topic_id) &&
+        memcmp(now, &r->pair.topic_id, sizeof(*now)) != 0) {
+        if (r->flow->config->recreated == FLOW_RECREATED_HALT) {
+            relay_halt(r, "SOURCE_RECREATED",
+                       "source topic %.*s was deleted and made anew: its offsets mean other records than those that were "
+                       "copied; set heliostat.source.recreated to restart to copy it from its start after what is there, "
+                       "or to ignore to go on at offset %lld", STR_ARG(r->topic), (long long)r->pair.source);
+            return false;
+        }
+        relay_name(r, name, sizeof(name));
+        log_event(EV_RELAY_ANEW, kv_c("relay", name), kv_int("was_at", r->pair.source));
+        if (r->flow->config->recreated == FLOW_RECREATED_RESTART)
+            begin_anew(r);
+    }
+    r->pair.topic_id = *now;
+    return true;
+}
+
+/* A leader of another epoch may have lost what was acknowledged. With batches on their way it would refuse their
+ * sequence; without any, only asking tells. */
+static void see_leader(struct relay *r, const struct topic_meta *t)
+{
+    int32_t epoch = r->partition < t->parts_n ? t->parts[r->partition].leader_epoch : -1;
+
+    if (r->state != RELAY_COPYING || epoch < 0 || r->target_epoch < 0 || epoch == r->target_epoch ||
+        producer_pending(&r->produce) > 0)
+        return;
+    relay_restart(r);
+}
+
+void relay_see_target(struct relay *r)
+{
+    const struct topic_meta *t = r->target_meta;
+    bool same = memcmp(&t->id, &r->target_id, sizeof(t->id)) == 0;
+
+    if ((r->state != RELAY_COPYING && r->state != RELAY_REGISTERING) || !t->known || t->error)
+        return;
+    if (same || state_id_is_zero(&t->id) || state_id_is_zero(&r->target_id)) {
+        see_leader(r, t);
+        return;
+    }
+    /* It was deleted and made anew under us: what was acknowledged is gone, so ask and go back. */
+    r->jump = -1;
+    relay_fail(r, kerr_name(KERR_UNKNOWN_TOPIC_ID),
+               "topic %.*s of the target was deleted and made anew; what was lost with it is copied again",
+               STR_ARG(t->name));
+}
