@@ -14,8 +14,8 @@ struct null_api {
     struct str cluster_id;
     int32_t port;
     bool check;           /* verify the checksum of what is written */
-    struct str watched;   /* the topic whose bytes are told; null: none */
-    int64_t watched_until; /* bytes at which `done` is told */
+    struct str watched;   /* the topic whose records are told; null: none */
+    int64_t watched_until; /* records at which `done` is told */
     int64_t next_producer_id;
     struct arena arena;    /* of one request and its answer */
     struct {

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *     null_broker --id=ID [--port=N] [--topic=NAME --partitions=N --bytes=N --batch-bytes=N
- *                 --record-bytes=N --codec=none|gzip|snappy|lz4|zstd] [--watch=NAME --until=BYTES] [--check]
+ *                 --record-bytes=N --codec=none|gzip|snappy|lz4|zstd] [--watch=NAME --until=RECORDS] [--check]
  *
  * As a source it serves a topic of about so many bytes from one batch in memory. As a target it takes what is
  * written and forgets it; --check verifies checksums. Lines of output: one with the port and what the topic
- * holds; `begin` and `done` when the first and the last byte of the watched topic have come; at the end (SIGTERM)
+ * holds; `begin` and `done` when the first and the last record of the watched topic have come; at the end (SIGTERM)
  * what was counted.
  */
 #include "null_api.h"

@@ -10,17 +10,17 @@
 #include <stdio.h>
 
 /* Two lines tell a watcher when the data begins to come and when all of it is here. */
-static void note_watched(struct null_api *a, const struct null_topic *t, size_t bytes)
+static void note_watched(struct null_api *a, const struct null_topic *t, int32_t records)
 {
-    int64_t was = a->counts.watched, now = was + (int64_t)bytes;
+    int64_t was = a->counts.watched, now = was + records;
 
     if (!str_eq(t->name, a->watched))
         return;
     a->counts.watched = now;
     if (!was)
-        printf("begin bytes=%" PRId64 "\n", now);
+        printf("begin records=%" PRId64 "\n", now);
     if (was < a->watched_until && now >= a->watched_until)
-        printf("done bytes=%" PRId64 "\n", now);
+        printf("done records=%" PRId64 "\n", now);
     fflush(stdout);
 }
 
@@ -39,7 +39,7 @@ static int16_t take_batches(struct null_api *a, struct null_topic *t, struct nul
         }
         p->end += b.last_offset_delta + 1;
         bytes = str_part(bytes, b.size, bytes.n);
-        note_watched(a, t, b.size);
+        note_watched(a, t, b.count);
     }
     p->start = p->end;
     return bytes.n ? KERR_CORRUPT_MESSAGE : 0;

@@ -277,10 +277,16 @@ static void port_closed(void *arg, struct flow_port *p)
         finish(d);
 }
 
+static void port_asks_limits(void *arg, struct flow_port *p, struct str target_topic, int64_t raise_to)
+{
+    (void)p;
+    director_limits_ask(arg, target_topic, raise_to);
+}
+
 static void make_ports(struct director *d, const struct worker_world *worlds, int32_t n)
 {
     struct flow_port_ops ops = { .on_report = take_report, .on_drained = port_drained,
-                                 .on_closed = port_closed, .arg = d };
+                                 .on_closed = port_closed, .on_limits_ask = port_asks_limits, .arg = d };
 
     d->ports = mem_array((size_t)n, sizeof(struct flow_port *));
     d->reports = mem_array((size_t)n, sizeof(struct flow_report *));
@@ -311,6 +317,7 @@ struct director *director_new(struct loop *l, const struct flow_config *config,
     timer_init(&d->refresh, on_refresh);
     backoff_init(&d->backoff, 200, 10000);
     call_init(&d->call, 0, NULL, NULL);
+    director_limits_init(&d->limits);
     make_ports(d, worlds, worlds_n);
     d->target = cluster_new(l, &config->target_admin, config->target_alias);
     d->target_changed.changed = on_target_changed;
@@ -362,6 +369,7 @@ void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg,
     timer_cancel(d->loop, &d->retry);
     timer_cancel(d->loop, &d->refresh);
     call_cancel(&d->call);
+    director_limits_stop(&d->limits);
     topic_reader_free(&d->reader);
     topic_writer_free(&d->namer);
     director_heartbeats_stop(d);
@@ -389,6 +397,7 @@ void director_free(struct director **dp)
         if (!flow_port_is_open(d->ports[i]))
             flow_port_free(&d->ports[i]);
     }
+    director_limits_fini(&d->limits);
     mem_free(d->ports);
     mem_free(d->reports);
     task_cancel(&d->step);

@@ -73,6 +73,19 @@ enum refresh_step {
     REFRESH_DONE,
 };
 
+/* Who asks what topics of the target take (director_limits.c). */
+struct director_limits {
+    struct list_node asks; /* struct limit_ask; the first is being answered */
+    int32_t asks_n;
+    struct task step;
+    struct call call;
+    struct arena arena;
+    union {
+        struct kafka_describe_configs_request configs;
+        struct kafka_incremental_alter_configs_request alter;
+    } request;
+};
+
 struct director {
     struct loop *loop;
     const struct flow_config *config;
@@ -144,6 +157,8 @@ struct director {
     struct timer heartbeat;
     uint64_t heartbeats;
 
+    struct director_limits limits;
+
     struct flow_port **ports;
     struct flow_report **reports;
     int32_t ports_n, ports_busy;
@@ -196,6 +211,13 @@ void director_name(struct director *d);
 bool director_take_stored(struct director *d, struct str topic, int32_t partition,
                           struct relay_start *out);
 void director_stored_free(struct director *d);
+
+/* director_limits.c */
+void director_limits_init(struct director_limits *l);
+void director_limits_stop(struct director_limits *l);
+void director_limits_fini(struct director_limits *l);
+/* All workers will be told what the topic of the target takes; raise_to: its max.message.bytes is set to that before. */
+void director_limits_ask(struct director *d, struct str topic, int64_t raise_to);
 
 /* director_topics.c */
 void director_refresh(struct director *d);

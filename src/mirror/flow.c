@@ -149,6 +149,20 @@ static size_t find_relay(const struct flow *f, struct str topic, int32_t partiti
     return f->relays_n;
 }
 
+void flow_on_limits_ask(struct flow *f, void (*ask)(void *arg, struct str target_topic, int64_t raise_to), void *arg)
+{
+    f->ask_limits = ask;
+    f->ask_limits_arg = arg;
+}
+
+void flow_take_limits(struct flow *f, struct str target_topic, const struct topic_limits *limits)
+{
+    loop_check(f->loop);
+    for (size_t i = 0; i < f->relays_n; i++)
+        if (str_eq(f->relays[i]->target_topic, target_topic))
+            relay_take_limits(f->relays[i], limits);
+}
+
 void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32_t partition,
                 const struct relay_start *start)
 {
@@ -173,6 +187,7 @@ static void add_counts(struct flow_counts *to, const struct flow_counts *c)
     to->relayed_batches += c->relayed_batches;
     to->decoded_batches += c->decoded_batches;
     to->coalesced_batches += c->coalesced_batches;
+    to->retimed_records += c->retimed_records;
     to->dropped_batches += c->dropped_batches;
     to->retries += c->retries;
     to->skipped_records += c->skipped_records;

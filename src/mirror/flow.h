@@ -13,6 +13,7 @@
 #include "loop/loop.h"
 #include "mirror/flow_config.h"
 #include "mirror/relay.h"
+#include "mirror/topic_limits.h"
 #include "mirror/view.h"
 
 struct flow;
@@ -36,7 +37,7 @@ struct flow_silent {
 struct flow_counts {
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries;
     uint64_t foreign_records; /* target offsets between ours that others took */
-    uint64_t skipped_records, coalesced_batches;
+    uint64_t skipped_records, coalesced_batches, retimed_records;
 };
 
 /* config and pool must outlive it. */
@@ -45,6 +46,10 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
 
 /* Everything stops at once. Call flow_drain before for a clean end. */
 void flow_free(struct flow **f);
+
+/* Who is asked what topics of the target take; the answers come by flow_take_limits. */
+void flow_on_limits_ask(struct flow *f, void (*ask)(void *arg, struct str target_topic, int64_t raise_to), void *arg);
+void flow_take_limits(struct flow *f, struct str target_topic, const struct topic_limits *limits);
 
 void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32_t partition,
                 const struct relay_start *start);

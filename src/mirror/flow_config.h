@@ -11,6 +11,8 @@
 /* Each enum is in the order of the choices in flow.opt. */
 enum flow_delivery { FLOW_EXACTLY_ONCE, FLOW_AT_LEAST_ONCE };
 enum flow_recreated { FLOW_RECREATED_RESTART, FLOW_RECREATED_HALT, FLOW_RECREATED_IGNORE };
+enum flow_oversize { FLOW_OVERSIZE_HALT, FLOW_OVERSIZE_SKIP, FLOW_OVERSIZE_RAISE };
+enum flow_timestamp { FLOW_TIMESTAMP_HALT, FLOW_TIMESTAMP_LOG_APPEND, FLOW_TIMESTAMP_CLAMP };
 enum flow_policy { FLOW_POLICY_DEFAULT, FLOW_POLICY_IDENTITY };
 enum flow_syncs_location { FLOW_SYNCS_AT_SOURCE, FLOW_SYNCS_AT_TARGET };
 enum flow_eos { FLOW_EOS_DISABLED, FLOW_EOS_PREPARING, FLOW_EOS_ENABLED };

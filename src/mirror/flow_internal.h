@@ -11,6 +11,7 @@
 #include "loop/backoff.h"
 #include "mirror/flow.h"
 #include "mirror/relay_map.h"
+#include "wire/batch.h"
 
 struct flow {
     struct loop *loop;
@@ -26,6 +27,8 @@ struct flow {
     struct topic_writer *positions, *state;
     struct record_path *record_path; /* made at the first batch that needs it */
     struct gather *gather;           /* likewise */
+    void (*ask_limits)(void *arg, struct str target_topic, int64_t raise_to);
+    void *ask_limits_arg;
     struct cluster_listener source_changed, target_changed;
     struct relay **relays;
     size_t relays_n, relays_room;
@@ -113,6 +116,15 @@ struct relay {
     uint64_t empty_answers;
     size_t answer_bytes; /* of the last fetch answer that brought any */
     bool resting;        /* fetched enough for now */
+    /* What the target takes (relay_limits.c). */
+    struct topic_limits limits;
+    int64_t limits_ms;    /* when they were told (loop time); 0: never, or out of date */
+    bool limits_asked;
+    int64_t size_max;     /* of batches that the record path makes, and beyond which it makes them; 0: no limit known */
+    int64_t oversize_at;  /* the record that is too large, once all before it are acknowledged; -1: none */
+    size_t oversize_bytes;
+    int64_t retime_before; /* source offset: records before it get times that the target takes; -1: none */
+
     bool coalescing;     /* the last answers brought many small batches */
     uint32_t answers_without; /* in a row, while coalescing */
 };
@@ -139,6 +151,21 @@ void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, 
 /* relay_moved.c */
 bool relay_see_source_id(struct relay *r); /* false: it halts */
 void relay_see_target(struct relay *r);
+
+/* relay_limits.c */
+void relay_ask_limits(struct relay *r, int64_t raise_to);
+void relay_take_limits(struct relay *r, const struct topic_limits *limits);
+/* The size above which a batch must be split; SIZE_MAX: none known. */
+size_t relay_size_max(struct relay *r);
+/* The refused batch is o. */
+void relay_refused_size(struct relay *r, const struct outgoing *o, int32_t kerr);
+/* The batch was refused for its times; false: it stays so. */
+bool relay_refused_time(struct relay *r, const struct outgoing *o);
+/* A record alone is larger than the target takes: the policy, as soon as all before it are acknowledged. */
+void relay_oversize(struct relay *r, int64_t at, size_t bytes);
+void relay_oversize_check(struct relay *r);
+/* Whether the batch has times that the target would refuse. */
+bool relay_must_retime(const struct relay *r, const struct batch *b);
 
 /* relay_ask.c */
 void relay_ask_start(struct relay *r);

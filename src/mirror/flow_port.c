@@ -26,6 +26,8 @@ struct port_msg {
     struct str topic, target_topic;
     int32_t partition;
     struct relay_start start;
+    struct topic_limits limits;
+    int64_t raise_to;
     int64_t limit_ms;
     struct flow_report *report;
     bool stored;
@@ -73,11 +75,40 @@ static void msg_free(struct port_msg *m)
 
 /* On the worker. */
 
+static void back_limits_ask(struct msg *msg, struct loop *l)
+{
+    struct port_msg *m = container_of(msg, struct port_msg, msg);
+
+    (void)l;
+    m->port->ops.on_limits_ask(m->port->ops.arg, m->port, m->target_topic, m->raise_to);
+    msg_free(m);
+}
+
+static void ask_limits(void *arg, struct str target_topic, int64_t raise_to)
+{
+    struct flow_port *p = arg;
+    struct port_msg *m = msg_new(p, back_limits_ask);
+
+    m->target_topic = arena_str(&m->arena, target_topic);
+    m->raise_to = raise_to;
+    loop_post(p->control, &m->msg);
+}
+
+static void run_limits(struct msg *msg, struct loop *l)
+{
+    struct port_msg *m = container_of(msg, struct port_msg, msg);
+
+    (void)l;
+    flow_take_limits(m->port->flow, m->target_topic, &m->limits);
+    msg_free(m);
+}
+
 static void run_open(struct msg *msg, struct loop *l)
 {
     struct port_msg *m = container_of(msg, struct port_msg, msg);
 
     m->port->flow = flow_new(l, m->port->world.pool, m->port->config, &m->id);
+    flow_on_limits_ask(m->port->flow, ask_limits, m->port);
     msg_free(m);
 }
 
@@ -232,6 +263,18 @@ bool flow_port_take_order(struct flow_port *p, struct order *o)
     m->order = o;
     post(m);
     return true;
+}
+
+void flow_port_tell_limits(struct flow_port *p, struct str target_topic, const struct topic_limits *limits)
+{
+    struct port_msg *m;
+
+    if (!p->open || p->closing)
+        return;
+    m = msg_new(p, run_limits);
+    m->target_topic = arena_str(&m->arena, target_topic);
+    m->limits = *limits;
+    post(m);
 }
 
 void flow_port_ask_report(struct flow_port *p)

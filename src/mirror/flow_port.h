@@ -21,6 +21,8 @@ struct director;
 struct flow_port_ops {
     void (*on_report)(void *arg, struct flow_port *p, struct flow_report *report); /* takes the report */
     void (*on_drained)(void *arg, struct flow_port *p, bool stored);
+    /* What does the topic of the target take? raise_to: and set its max.message.bytes to this before. */
+    void (*on_limits_ask)(void *arg, struct flow_port *p, struct str target_topic, int64_t raise_to);
     void (*on_closed)(void *arg, struct flow_port *p); /* the flow is gone; the port may be freed */
     void *arg;
 };
@@ -39,6 +41,7 @@ void flow_port_release(struct flow_port *p, struct str topic, int32_t partition)
 /* False: the port is not open. Otherwise the worker answers the order, or sends it back to its desk. */
 struct order;
 bool flow_port_take_order(struct flow_port *p, struct order *o);
+void flow_port_tell_limits(struct flow_port *p, struct str target_topic, const struct topic_limits *limits);
 /* At most one report is under way per port; more are ignored. */
 void flow_port_ask_report(struct flow_port *p);
 void flow_port_drain(struct flow_port *p, int64_t limit_ms);

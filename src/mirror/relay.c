@@ -128,6 +128,7 @@ static void stop_data(struct relay *r)
         outgoing_free(&o);
     }
     r->resting = false;
+    r->oversize_at = -1;
     r->walked = r->pair.source;
     r->skip = 0;
     r->skip_unseen = false;
@@ -330,7 +331,8 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
     r->losses = start->losses;
     r->jump = start->next;
     r->from_earliest = start->from_earliest;
-    r->out_of_range = -1;
+    r->out_of_range = r->oversize_at = r->retime_before = -1;
+    topic_limits_init(&r->limits);
     r->high_watermark = r->last_stable = r->log_start = r->target_end = r->target_log_end = -1;
     init_parts(r);
     relay_goto(r, RELAY_WAITING);

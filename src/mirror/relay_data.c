@@ -122,7 +122,9 @@ static bool walked(struct relay *r, const struct batch *b)
 static bool handle(struct relay *r, const struct walk_step *s, struct block *block)
 {
     const struct batch *b = &s->batch;
-    bool decode = s->action == WALK_DECODE;
+    bool decode = s->action == WALK_DECODE ||
+                  (s->action == WALK_RELAY &&
+                   (b->size > relay_size_max(r) || relay_must_retime(r, b)));
 
     if (s->action == WALK_HALT) {
         relay_halt(r, s->code, "at offset %" PRId64 " of %.*s-%d of the source: %s", b->base_offset,
@@ -158,7 +160,7 @@ static bool handle_gathered(struct relay *r, struct block *block)
     size_t n = relay_gathered(r);
 
     if (relay_merge(r, n))
-        return walked(r, &g->steps[n - 1].batch);
+        return relay_goes_on(r) && walked(r, &g->steps[n - 1].batch);
     for (size_t i = 0; i < n; i++)
         if (!handle(r, &g->steps[i], block))
             return false;
@@ -294,4 +296,5 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
         settle(r);
     relay_mark_dirty(r);
     relay_wake(r);
+    relay_oversize_check(r);
 }

@@ -33,6 +33,9 @@ struct made {
     int32_t leader_epoch;
     enum outgoing_made kind;
     int32_t merged; /* source batches, for the first batch made */
+    size_t size_max;     /* a record that is larger is not sent, nor what follows it */
+    int64_t oversize_at; /* that record's source offset; -1: none */
+    size_t oversize_bytes;
 };
 
 static struct slice copy_to_pool(struct relay *r, struct str bytes)
@@ -61,8 +64,16 @@ static void on_skipped(void *arg, const struct record_run *runs, int32_t n)
 static void on_made(void *arg, const struct record_path_batch *made)
 {
     struct made *m = arg;
-    struct outgoing *o = outgoing_new();
+    struct outgoing *o;
 
+    if (m->oversize_at >= 0)
+        return;
+    if (BATCH_HEADER_SIZE + made->payload.n > m->size_max) {
+        m->oversize_at = made->source_first;
+        m->oversize_bytes = BATCH_HEADER_SIZE + made->payload.n;
+        return;
+    }
+    o = outgoing_new();
     memcpy(o->header, made->header, BATCH_HEADER_SIZE);
     o->payload = copy_to_pool(m->relay, made->payload);
     o->source_base = made->source_first;
@@ -80,22 +91,42 @@ static void on_made(void *arg, const struct record_path_batch *made)
 /* The record path over n neighbours. */
 static enum err run(struct relay *r, const struct walk_step *last, const struct str *sources, size_t n)
 {
-    struct made m = { .relay = r, .leader_epoch = last->batch.leader_epoch, .merged = (int32_t)n };
+    struct made m = { .relay = r, .leader_epoch = last->batch.leader_epoch, .merged = (int32_t)n,
+                      .size_max = relay_size_max(r), .oversize_at = -1 };
     const struct record_path_options options = {
         .start = r->walked,
         .skip_records = r->skip,
         .keep_append_time = true,
         .stamp = relay_stamp(r),
+        .size_max = m.size_max == SIZE_MAX ? 0 : m.size_max,
+        .recompress = r->limits.codec >= 0,
+        .codec = r->limits.codec,
+        .level = r->limits.level,
+        .times = relay_times(r, &last->batch),
         .skipped = on_skipped,
         .emit = on_made,
         .arg = &m,
     };
     struct record_path_result result;
+    enum err e;
 
     m.kind = n > 1 && last->batch.magic == 2 ? OUTGOING_COALESCED : OUTGOING_DECODED;
     if (!r->flow->record_path)
         r->flow->record_path = record_path_new();
-    return record_path_merge(r->flow->record_path, sources, n, &options, &result);
+    if (!r->limits_ms)
+        relay_ask_limits(r, 0); /* until they are told, the source's codec will do */
+    e = record_path_merge(r->flow->record_path, sources, n, &options, &result);
+    if (e)
+        return e;
+    r->counts.retimed_records += (uint64_t)result.retimed;
+    if (m.oversize_at >= 0)
+        relay_oversize(r, m.oversize_at, m.oversize_bytes);
+    return E_OK;
+}
+
+bool relay_goes_on(const struct relay *r)
+{
+    return r->state == RELAY_COPYING && r->oversize_at < 0;
 }
 
 bool relay_decode(struct relay *r, const struct walk_step *s)
@@ -108,7 +139,7 @@ bool relay_decode(struct relay *r, const struct walk_step *s)
                    "the batch at offset %" PRId64 " of %.*s-%d of the source cannot be read: %s; look at it with "
                    "kafka-dump-log.sh, and delete the records up to it to go on behind it",
                    s->batch.base_offset, STR_ARG(r->topic), r->partition, err_text(e));
-    return e == E_OK;
+    return e == E_OK && relay_goes_on(r);
 }
 
 void relay_gather_begin(struct relay *r)
@@ -137,7 +168,7 @@ static bool may_merge(const struct relay *r, const struct walk_step *s)
         return false;
     if (s->batch.magic < 2)
         return true;
-    return r->flow->config->coalesce && s->batch.size <= small_bytes[codec];
+    return r->flow->config->coalesce && s->batch.size <= small_bytes[codec] && !relay_must_retime(r, &s->batch);
 }
 
 /* Whether two neighbours may share a batch. */

@@ -24,6 +24,11 @@ struct gather {
 /* R2: the record path. `r->skip` records of the batch are in the target already. False: the partition stopped. */
 bool relay_decode(struct relay *r, const struct walk_step *s);
 
+/* What its records' times become (relay_limits.c). */
+struct record_times relay_times(const struct relay *r, const struct batch *b);
+/* False when the partition was stopped by what it met, or will be. */
+bool relay_goes_on(const struct relay *r);
+
 /* Around the walk of one answer. */
 void relay_gather_begin(struct relay *r);
 void relay_gather_end(struct relay *r);

@@ -73,17 +73,6 @@ static void refuse_denied(struct relay *r, int32_t kerr, const char *where)
                where, cluster ? "IdempotentWrite on the cluster" : "Write on the topic");
 }
 
-static void refuse_size(struct relay *r, int32_t kerr, const struct outgoing *o, const char *where)
-{
-    size_t size = BATCH_HEADER_SIZE + o->payload.n;
-
-    relay_halt(r, kerr_name(kerr),
-               "the batch of %zu bytes at source offset %" PRId64 " is larger than %s takes; raise %s of the topic "
-               "to at least %zu",
-               size, o->source_base, where,
-               kerr == KERR_RECORD_LIST_TOO_LARGE ? "segment.bytes" : "max.message.bytes", size);
-}
-
 void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message)
 {
     struct relay *r = container_of(p, struct relay, produce);
@@ -91,6 +80,8 @@ void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, 
     char at[PLACE_MAX];
 
     (void)place(r, true, at);
+    if (kerr == KERR_INVALID_TIMESTAMP && relay_refused_time(r, o))
+        return;
     switch (kerr_class(API_PRODUCE, kerr)) {
     case K_ORDER:
         refuse_order(r);
@@ -102,7 +93,7 @@ void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, 
                    o->source_base, at, kerr_text(kerr), kerr_advice(kerr));
         break;
     case K_SIZE:
-        refuse_size(r, kerr, o, at);
+        relay_refused_size(r, o, kerr);
         break;
     case K_DENIED:
         refuse_denied(r, kerr, at);

@@ -84,6 +84,7 @@ void relay_view(const struct relay *r, struct view_partition *out)
         .decoded_batches = r->counts.decoded_batches,
         .coalesced_batches = r->counts.coalesced_batches,
         .coalescing = r->coalescing,
+        .retimed_records = r->counts.retimed_records,
         .dropped_batches = r->counts.dropped_batches,
         .records = r->counts.records,
         .bytes = r->counts.bytes,

@@ -1,9 +1,9 @@
-/* fuzz_batch.c -- any bytes as a records field: walk, restamp, and read the records.
+/* fuzz_batch.c -- any bytes as a records field, of any format: walk, restamp, and read the records.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/must.h"
 #include "wire/batch.h"
-#include "wire/compress.h"
+#include "wire/legacy.h"
 #include "wire/record.h"
 
 #include <string.h>
@@ -43,6 +43,25 @@ static void check_restamp(const char *p, size_t size)
     buf_fini(&copy);
 }
 
+/* What comes of an entry of v0 or v1 is a batch that can be read. */
+static void check_legacy(struct compress *c, struct str entry, struct buf *area)
+{
+    struct buf scratch;
+    struct batch head;
+
+    (void)legacy_crc_ok(entry.p, entry.n);
+    buf_init(&scratch, UNPACKED_MAX);
+    buf_clear(area);
+    if (legacy_unpack(c, entry.p, entry.n, &scratch, area, &head)) {
+        must(area->n == 0 && !area->bad);
+    } else {
+        must(head.count > 0 && head.base_offset >= 0 && head.count - 1 <= head.last_offset_delta);
+        must(batch_last_offset(&head) >= head.base_offset);
+        read_records(buf_str(area), head.count);
+    }
+    buf_fini(&scratch);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct compress *c = compress_new();
@@ -56,6 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (next == BATCH_MALFORMED)
             break;
         must(b.size > 12 && b.size <= rest.n);
+        if (next == BATCH_LEGACY)
+            check_legacy(c, str_part(rest, 0, b.size), &area);
         if (next == BATCH_V2) {
             struct str payload = str_part(rest, BATCH_HEADER_SIZE, b.size);
 

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * 12 bytes of choices (codec and bits, count, last offset delta, start, skip, size), then the records
- * before packing; when bit 7 of the first byte is set they are the packed payload itself.
+ * before packing; when bit 7 of the first byte is set they are the packed payload itself. With bit 1 of the last choice
+ * they are the set inside of a wrapper of v0 (bit 2: v1) behind a batch of v2, and both are merged.
  */
 #include "mirror/record_path.h"
 
@@ -11,6 +12,8 @@
 #include "wire/compress.h"
 #include "wire/prim.h"
 #include "wire/record.h"
+
+#include <zlib.h>
 
 #define CHOICES 12
 
@@ -94,6 +97,52 @@ static void put_batch(struct buf *out, const uint8_t *choice, struct str records
     buf_fini(&packed);
 }
 
+/* A wrapper with a good checksum around these bytes. */
+static void put_wrapper(struct buf *out, const uint8_t *choice, struct str set)
+{
+    int codec = choice[0] & 3;
+    struct buf packed;
+    size_t at = out->n;
+
+    buf_init(&packed, 8 * MiB);
+    if (compress_pack(codecs, codec, COMPRESS_LEVEL_DEFAULT, set, &packed))
+        return;
+    put_i64(out, 70000 + load_u16(choice + 3));
+    put_i32(out, 0);
+    put_u32(out, 0);
+    put_i8(out, choice[11] & 4 ? 1 : 0);
+    put_i8(out, (int8_t)(codec | (choice[0] & BATCH_LOG_APPEND_TIME)));
+    if (choice[11] & 4)
+        put_i64(out, 1700000000000);
+    put_i32(out, -1);
+    put_i32(out, (int32_t)packed.n);
+    buf_put_str(out, buf_str(&packed));
+    store_u32(out->p + at + 8, (uint32_t)(out->n - at - 12));
+    store_u32(out->p + at + 12, (uint32_t)crc32(0, (const unsigned char *)out->p + at + 16, (unsigned)(out->n - at - 16)));
+    buf_fini(&packed);
+}
+
+/* Merged with one record of v2 in front. */
+static void run_wrapper(const uint8_t *data, size_t size, const struct record_path_options *o)
+{
+    const struct seen *s = o->arg;
+    const uint8_t one[CHOICES] = { (uint8_t)(data[0] & 3), 0, 1 };
+    struct record_path_result result;
+    struct str sources[2];
+    struct buf whole;
+    size_t first;
+
+    buf_init(&whole, 16 * MiB);
+    put_batch(&whole, one, STR("\x0c\0\0\0\x01\x01\0"));
+    first = whole.n;
+    put_wrapper(&whole, data, str_of((const char *)data + CHOICES, size - CHOICES));
+    sources[0] = str_part(buf_str(&whole), 0, first);
+    sources[1] = str_part(buf_str(&whole), first, whole.n);
+    if (!record_path_merge(rp, sources, 2, o, &result))
+        must(s->records + result.trimmed + result.skipped >= 2);
+    buf_fini(&whole);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct seen s = { .source_last = -1, .sequence = INT32_MAX - 3 };
@@ -112,6 +161,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     o.skip_records = load_u16(data + 7);
     o.size_max = s.size_max = load_u16(data + 9);
     o.keep_append_time = data[11] & 1;
+    if (data[11] & 2) {
+        s.codec = data[0] & 3;
+        run_wrapper(data, size, &o);
+        return 0;
+    }
     buf_init(&whole, 16 * MiB);
     put_batch(&whole, data, str_of((const char *)data + CHOICES, size - CHOICES));
     if (!record_path_run(rp, whole.p, whole.n, &o, &result)) {

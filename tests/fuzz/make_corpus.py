@@ -7,6 +7,7 @@ import gzip
 import json
 import pathlib
 import struct
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent / "data"
@@ -44,6 +45,13 @@ def header(payload, attributes, last_delta, count, magic=2, base=1000):
     return struct.pack(">qiibI", base, 49 + len(payload), 3, magic, 0) + inner
 
 
+def message(magic, attributes, offset, key, value):
+    body = struct.pack(">bb", magic, attributes) + (struct.pack(">q", 1600000000000) if magic else b"")
+    for part in (key, value):
+        body += struct.pack(">i", -1) if part is None else struct.pack(">i", len(part)) + part
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+
 def areas():
     dense = [record(i, i * 3, b"k%d" % i, b"v" * i) for i in range(9)]
     yield "dense", dense, 9, 8
@@ -77,6 +85,14 @@ def batches():
     a = header(b"", 0, 4, 0)
     two = b"".join(record(i, 0, b"a", b"b") for i in range(2))
     save("fuzz_batch", "several", a + header(two, 0x10, 1, 2) + two + a + a[:40])
+    for magic in (0, 1):
+        inner = b"".join(message(magic, 0, i if magic else 100 + i, b"k%d" % i, None if i == 1 else b"value") for i in range(3))
+        save("fuzz_batch", f"messages-v{magic}", inner)
+        save("fuzz_batch", f"wrapper-v{magic}", message(magic, 1, 102, None, gzip.compress(inner, mtime=0)) + a)
+        for codec in range(4):
+            choice = struct.pack(">BHHHHHB", codec, 3, 40, 2 * codec, 0, 0 if codec else 90, 2 | magic << 2)
+            save("fuzz_record_path", f"wrapper-v{magic}-{CODECS[codec]}",
+                 choice + b"".join(message(magic, 0, i if magic else 70038 + i, b"k", b"value") for i in range(3)))
     save("fuzz_batch", "legacy", struct.pack(">qiIbbii", 5, 14, 0, 0, 0, -1, -1) + header(b"x", 0, 0, 1, magic=3) + b"x")
 
 
