@@ -72,8 +72,8 @@ def test_a_large_record_is_skipped(flow):
     rows = with_large_record(flow)
     with Heliostat(flow.config(**{"heliostat.oversize": "skip"})) as h:
         h.wait(lambda h: len(values(flow.target, flow.remote())) == 300, what="all but the large one")
-        assert [(x["topic"], x["partition"], x["from_offset"], x["to_offset"]) for x in h.status()["losses"]] == \
-            [(flow.name, 0, 150, 150)]
+        h.wait(lambda h: [(x["topic"], x["partition"], x["from_offset"], x["to_offset"]) for x in h.status()["losses"]] ==
+               [(flow.name, 0, 150, 150)], what="the loss in the status")
         h.kill9()
         feed.set_config(flow.target, flow.remote(), max_message_bytes=100_000)
         h.restart()
