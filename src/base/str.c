@@ -80,7 +80,7 @@ struct str str_part(struct str s, size_t from, size_t to)
 {
     to = MIN(to, s.n);
     from = MIN(from, to);
-    return str_of(s.p + from, to - from);
+    return str_of(s.p ? s.p + from : s.p, to - from);
 }
 
 static bool blank(char c)
