@@ -194,6 +194,12 @@ static void take_part(struct fetch_link *k, struct fetch_part *p,
     p->high_watermark = a->high_watermark;
     fetch_set_behind(p, p->offset < a->high_watermark);
     if (a->preferred_read_replica >= 0 && a->preferred_read_replica != k->broker) {
+        if (!cluster_find_broker(k->f->cluster, a->preferred_read_replica)) {
+            cluster_refresh(k->f->cluster); /* it has come since we asked who is there */
+            p->errors = 1;
+            try_again(k, p);
+            return;
+        }
         fetcher_set_near(k->f, p, a->preferred_read_replica);
         fetcher_move(k->f, p);
         return;

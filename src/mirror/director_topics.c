@@ -225,23 +225,22 @@ static struct flow_port *port_of(struct director *d, struct str topic, int32_t p
     return d->ports[slot % 1024 % (uint64_t)d->ports_n];
 }
 
-static void adopt(struct director *d, struct mirrored *m, int32_t partition, bool fresh)
+static void adopt(struct director *d, struct mirrored *m, int32_t partition)
 {
     struct relay_start start = { .next = -1 };
 
-    if (!fresh)
-        (void)director_take_stored(d, m->name, partition, &start);
-    start.from_earliest = fresh || d->ready;
+    (void)director_take_stored(d, m->name, partition, &start);
+    start.from_earliest = d->ready;
     flow_port_adopt(port_of(d, m->name, partition), m->name, m->target_name, partition, &start);
     d->partitions_n++;
 }
 
-static void release_all(struct director *d, struct mirrored *m)
+static void release_from(struct director *d, struct mirrored *m, int32_t first)
 {
-    for (int32_t i = 0; i < m->partitions; i++)
+    for (int32_t i = first; i < m->partitions; i++)
         flow_port_release(port_of(d, m->name, i), m->name, i);
-    d->partitions_n -= m->partitions;
-    m->partitions = 0;
+    d->partitions_n -= MAX(m->partitions - first, 0);
+    m->partitions = MIN(m->partitions, first);
 }
 
 static struct str own(struct str s)
@@ -283,7 +282,7 @@ static void take_fault(struct director *d, struct mirrored *m, const struct faul
               kv_c("code", f->code), kv_c("text", f->text));
 }
 
-/* The topic as it is now: new partitions go to workers, a topic made anew begins anew. */
+/* The topic as it is now: new partitions go to workers; one made anew is looked at by those that have it. */
 static void take_want(struct director *d, size_t i)
 {
     const struct topic_want *w = &d->plan->wants[i];
@@ -298,13 +297,15 @@ static void take_want(struct director *d, size_t i)
     if (anew) {
         log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", m->name),
                   kv_c("code", "TOPIC_RECREATED"),
-                  kv_c("text", "the source topic was deleted and made anew; it is copied from its start, "
-                               "after what is there"));
-        release_all(d, m);
+                  kv_c("text", "the source topic was deleted and made anew; its partitions go on as "
+                               "heliostat.source.recreated says"));
+        release_from(d, m, w->partitions);
+        for (int32_t k = 0; k < d->ports_n; k++)
+            flow_port_refresh(d->ports[k]); /* partitions see by the id that it is another topic */
     }
     m->id = d->plan->ids[i];
     while (m->partitions < w->partitions && !w->unnameable)
-        adopt(d, m, m->partitions++, anew);
+        adopt(d, m, m->partitions++);
 }
 
 static void apply(struct director *d)
@@ -321,7 +322,7 @@ static void apply(struct director *d)
         if (m->seen)
             continue;
         log_event(EV_TOPIC_GONE, kv_str("flow", d->config->name), kv_str("topic", m->name));
-        release_all(d, m);
+        release_from(d, m, 0);
         free_mirrored(d, m);
     }
     d->last_refresh_ms = loop_wall_ms(d->loop);

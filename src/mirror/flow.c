@@ -14,8 +14,10 @@
 #include "mirror/record_path.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#define TICK_MS 1000
+#define TICK_MS      1000
+#define KEPT_KEY_MAX 300 /* a topic's name has at most 249 bytes */
 
 static void wake_waiting(struct flow *f)
 {
@@ -35,7 +37,11 @@ static void see_metadata(struct flow *f)
 
 static void on_source_changed(struct cluster_listener *ls)
 {
-    see_metadata(container_of(ls, struct flow, source_changed));
+    struct flow *f = container_of(ls, struct flow, source_changed);
+
+    for (size_t i = 0; i < f->relays_n; i++)
+        relay_see_source(f->relays[i]);
+    see_metadata(f);
 }
 
 static void on_target_changed(struct cluster_listener *ls)
@@ -117,12 +123,18 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
 void flow_free(struct flow **fp)
 {
     struct flow *f = *fp;
+    struct kept_pair *k, *next;
 
     if (!f)
         return;
     for (size_t i = 0; i < f->relays_n; i++)
         relay_free(&f->relays[i]);
     mem_free(f->relays);
+    HASH_ITER(hh, f->kept, k, next) {
+        HASH_DEL(f->kept, k);
+        offset_map_free(&k->map);
+        mem_free(k);
+    }
     flow_store_stop(f);
     timer_cancel(f->loop, &f->tick);
     cluster_unlisten(&f->source_changed);
@@ -163,6 +175,61 @@ void flow_take_limits(struct flow *f, struct str target_topic, const struct topi
             relay_take_limits(f->relays[i], limits);
 }
 
+static struct kept_pair *find_kept(struct flow *f, struct str topic, int32_t partition, char *key, size_t *n)
+{
+    struct kept_pair *k;
+
+    *n = (size_t)snprintf(key, KEPT_KEY_MAX, "%.*s %d", STR_ARG(topic), partition);
+    HASH_FIND(hh, f->kept, key, *n, k);
+    return k;
+}
+
+static void keep_pair(struct flow *f, struct relay *r)
+{
+    char key[KEPT_KEY_MAX];
+    size_t n;
+    struct kept_pair *k = find_kept(f, r->topic, r->partition, key, &n);
+
+    if (!r->has_pair || k)
+        return;
+    k = mem_new(sizeof(*k) + n);
+    memcpy(k->key, key, n);
+    k->key_n = n;
+    HASH_ADD(hh, f->kept, key, n, k);
+    k->map = relay_map_give(r);
+    if (k->map && f->maps_memory + offset_map_memory(k->map) > f->maps_memory_max)
+        offset_map_free(&k->map);
+    f->maps_memory += k->map ? offset_map_memory(k->map) : 0;
+    k->pair = r->pair;
+    k->losses = r->losses;
+    k->anew = r->anew;
+    k->registered = r->registered;
+}
+
+/* Goes on where it stood when it was released, if it was here before. */
+static void take_kept(struct flow *f, struct relay *r)
+{
+    char key[KEPT_KEY_MAX];
+    size_t n;
+    struct kept_pair *k = find_kept(f, r->topic, r->partition, key, &n);
+
+    if (!k)
+        return;
+    r->pair = k->pair;
+    r->walked = k->pair.source;
+    r->losses = k->losses;
+    r->map_before = OFFSET_LOST;
+    relay_map_free(r);
+    f->maps_memory -= k->map ? offset_map_memory(k->map) : 0;
+    relay_map_take(r, k->map);
+    r->anew = k->anew;
+    r->registered = k->registered;
+    r->has_pair = true;
+    r->jump = -1;
+    HASH_DEL(f->kept, k);
+    mem_free(k);
+}
+
 void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32_t partition,
                 const struct relay_start *start)
 {
@@ -177,7 +244,8 @@ void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32
         f->relays_room = MAX(f->relays_room * 2, 16);
         f->relays = mem_resize(f->relays, f->relays_room, sizeof(struct relay *));
     }
-    f->relays[f->relays_n++] = relay_new(f, topic, target_topic, partition, start);
+    f->relays[f->relays_n] = relay_new(f, topic, target_topic, partition, start);
+    take_kept(f, f->relays[f->relays_n++]);
 }
 
 static void add_counts(struct flow_counts *to, const struct flow_counts *c)
@@ -202,9 +270,16 @@ void flow_release(struct flow *f, struct str topic, int32_t partition)
     if (at == f->relays_n)
         return;
     flow_store_relay(f, f->relays[at]);
+    keep_pair(f, f->relays[at]);
     add_counts(&f->gone, &f->relays[at]->counts);
     relay_free(&f->relays[at]);
     f->relays[at] = f->relays[--f->relays_n];
+}
+
+void flow_refresh_source(struct flow *f)
+{
+    loop_check(f->loop);
+    cluster_refresh(f->source);
 }
 
 static void put_loss(struct flow *f, struct relay *r, const struct state_loss *l)

@@ -55,6 +55,9 @@ void flow_adopt(struct flow *f, struct str topic, struct str target_topic, int32
                 const struct relay_start *start);
 void flow_release(struct flow *f, struct str topic, int32_t partition);
 
+/* Asks the source soon what topics it has: one was deleted and made anew. */
+void flow_refresh_source(struct flow *f);
+
 /* Stops fetching, waits for acknowledgements, stores positions, then calls done once from the loop; after
  * limit_ms at the latest, with stored = false when something could not be stored. */
 void flow_drain(struct flow *f, int64_t limit_ms, void (*done)(void *arg, bool stored), void *arg);

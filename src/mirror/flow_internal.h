@@ -13,6 +13,19 @@
 #include "mirror/relay_map.h"
 #include "wire/batch.h"
 
+#include <uthash.h>
+
+/* Where a released partition stood: its topic may come back, and is the same one then as long as its id is. */
+struct kept_pair {
+    UT_hash_handle hh;
+    struct pair pair;
+    struct offset_map *map; /* NULL: none */
+    int64_t losses;
+    bool registered, anew;
+    size_t key_n;
+    char key[];
+};
+
 struct flow {
     struct loop *loop;
     struct pool *pool;
@@ -33,6 +46,7 @@ struct flow {
     struct relay **relays;
     size_t relays_n, relays_room;
     struct flow_silent silent[2]; /* source, target: at the last tick */
+    struct kept_pair *kept;
     struct timer tick, flush_state, flush_positions;
     struct list_node dirty;   /* relays whose pair changed since it was last put */
     struct list_node waiting; /* relays that wait for a topic, a leader or a retry */
@@ -86,6 +100,7 @@ struct relay {
     int64_t next_sequence;  /* of the next batch to send, not reduced yet by what is in flight */
     int64_t skip;           /* records from `walked` on that are in the target already */
     int64_t jump;           /* a stored position beyond which another writer has copied; -1 none */
+    bool anew; /* the source topic is another one: what is in the target tells nothing of it */
     bool has_pair, from_earliest, dirty, position_changed, registered;
     uint64_t state_ticket;
     uint32_t order_refusals; /* in a row, without an ack between */
@@ -106,8 +121,10 @@ struct relay {
     int16_t last_epoch_seen;
     int64_t out_of_range; /* the offset that was refused; -1: none */
     int64_t source_earliest;
+    int64_t gap_to; /* where the source goes on behind a gap that was found; -1: none */
     struct uuid target_id; /* of the copy, when its end was asked for */
     int32_t target_epoch;  /* likewise: of its leader */
+    bool ask_again;        /* either end is another one by now: once nothing is on its way */
 
     /* What is seen. */
     int64_t high_watermark, last_stable, log_start;
@@ -150,7 +167,9 @@ void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, 
 
 /* relay_moved.c */
 bool relay_see_source_id(struct relay *r); /* false: it halts */
+void relay_see_source(struct relay *r);
 void relay_see_target(struct relay *r);
+void relay_ask_again(struct relay *r); /* if that is due */
 
 /* relay_limits.c */
 void relay_ask_limits(struct relay *r, int64_t raise_to);

@@ -130,6 +130,15 @@ static void run_release(struct msg *msg, struct loop *l)
     msg_free(m);
 }
 
+static void run_refresh(struct msg *msg, struct loop *l)
+{
+    struct port_msg *m = container_of(msg, struct port_msg, msg);
+
+    (void)l;
+    flow_refresh_source(m->port->flow);
+    msg_free(m);
+}
+
 static void back_report(struct msg *msg, struct loop *l)
 {
     struct port_msg *m = container_of(msg, struct port_msg, msg);
@@ -275,6 +284,11 @@ void flow_port_tell_limits(struct flow_port *p, struct str target_topic, const s
     m->target_topic = arena_str(&m->arena, target_topic);
     m->limits = *limits;
     post(m);
+}
+
+void flow_port_refresh(struct flow_port *p)
+{
+    post(msg_new(p, run_refresh));
 }
 
 void flow_port_ask_report(struct flow_port *p)

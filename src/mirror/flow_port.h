@@ -42,6 +42,8 @@ void flow_port_release(struct flow_port *p, struct str topic, int32_t partition)
 struct order;
 bool flow_port_take_order(struct flow_port *p, struct order *o);
 void flow_port_tell_limits(struct flow_port *p, struct str target_topic, const struct topic_limits *limits);
+/* The worker looks at the source's topics anew. */
+void flow_port_refresh(struct flow_port *p);
 /* At most one report is under way per port; more are ignored. */
 void flow_port_ask_report(struct flow_port *p);
 void flow_port_drain(struct flow_port *p, int64_t limit_ms);

@@ -102,7 +102,6 @@ void relay_well(struct relay *r)
 {
     char name[400];
 
-    r->order_refusals = 0;
     backoff_reset(&r->backoff);
     if (!fault_is_set(&r->fault))
         return;
@@ -218,6 +217,8 @@ void relay_begin(struct relay *r)
     log_event(EV_RELAY_START, kv_c("relay", name), kv_int("offset", r->walked),
               kv_int("target_end", r->target_log_end), kv_int("skip", r->skip));
     r->registered = true;
+    if (r->jump <= r->walked)
+        relay_mark_dirty(r); /* the stored position follows, also backwards; but not what another mirror has stored */
     relay_goto(r, RELAY_COPYING);
     r->fetch.offset = r->walked;
     r->fetch.last_epoch = r->pair.leader_epoch;
@@ -244,6 +245,7 @@ static void step_waiting(struct relay *r)
         return;
     r->target_id = r->target_meta->id;
     r->target_epoch = r->target_meta->parts[r->partition].leader_epoch;
+    r->ask_again = false;
     relay_goto(r, RELAY_ASKING);
     relay_ask_start(r);
 }
@@ -290,7 +292,6 @@ static void relay_step(struct task *t)
     }
 }
 
-
 static void init_parts(struct relay *r)
 {
     struct flow *f = r->flow;
@@ -329,9 +330,9 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
     r->map_before = start->has_pair ? OFFSET_LOST : OFFSET_SURE;
     relay_map_take(r, start->map);
     r->losses = start->losses;
-    r->jump = start->next;
+    r->jump = start->has_pair && start->next <= start->pair.passed ? -1 : start->next;
     r->from_earliest = start->from_earliest;
-    r->out_of_range = r->oversize_at = r->retime_before = -1;
+    r->out_of_range = r->gap_to = r->oversize_at = r->retime_before = -1;
     topic_limits_init(&r->limits);
     r->high_watermark = r->last_stable = r->log_start = r->target_end = r->target_log_end = -1;
     init_parts(r);

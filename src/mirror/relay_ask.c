@@ -61,6 +61,7 @@ static bool producer_is_usable(const struct ask *a)
 /* Another offset of the source than the pair says, from here on; the pair must be stored first. */
 static void move_source(struct relay *r, int64_t offset)
 {
+    r->pair.passed = MAX(r->pair.passed, r->pair.source);
     r->pair.source = offset;
     r->pair.leader_epoch = -1;
     r->registered = false;
@@ -84,6 +85,7 @@ static void go_back(struct relay *r, int64_t n)
         log_event(EV_DUPLICATES, kv_c("relay", name), kv_int("from_offset", r->pair.source),
                   kv_int("to_offset", was - 1),
                   kv_c("cause", "the target lost records, and the offset map does not know which"));
+    r->pair.passed = MAX(r->pair.passed, was);
     move_source(r, r->pair.source);
     r->pair.target = MAX(r->target_log_end, 0);
     r->pair.sequence = ((r->pair.sequence - records) % SEQUENCE_MOD + SEQUENCE_MOD) % SEQUENCE_MOD;
@@ -189,6 +191,31 @@ static void see_rival(struct relay *r)
     r->asked_sequence = r->last_sequence;
 }
 
+/* The source begins at gap_to only. Of the records that the target has beyond the pair, those of the gap are taken for
+ * one per offset: exact where nothing was missing there, else some come twice rather than never, and it is said. */
+static void bridge_gap(struct relay *r)
+{
+    int64_t gone = r->gap_to - r->pair.source, covered = MIN(r->skip, gone);
+    char name[400];
+
+    flow_note_loss(r->flow, r, r->pair.source + covered, r->gap_to - 1, -1,
+                   r->flow->config->source.reset == CLIENT_RESET_LATEST
+                       ? "the source's log began behind the position, and auto.offset.reset is latest"
+                       : "the source deleted them before they were copied (retention or DeleteRecords)");
+    relay_name(r, name, sizeof(name));
+    if (covered > 0)
+        log_event(EV_DUPLICATES, kv_c("relay", name), kv_int("from_offset", r->gap_to),
+                  kv_int("to_offset", r->gap_to + r->skip),
+                  kv_c("cause", "retention took records that had been copied but not stored as such"));
+    r->pair.sequence = (r->pair.sequence + covered) % SEQUENCE_MOD;
+    r->skip -= covered;
+    if (covered > 0)
+        relay_map_unseen(r, r->gap_to, r->target_log_end - r->skip);
+    r->pair.target = r->target_log_end - r->skip;
+    move_source(r, r->gap_to);
+    r->gap_to = -1;
+}
+
 static void conclude(struct relay *r)
 {
     struct flow *f = r->flow;
@@ -206,6 +233,17 @@ static void conclude(struct relay *r)
     }
     count_skip(r);
     see_rival(r);
+    if (r->anew) {
+        r->pair.source = 0;
+        r->pair.leader_epoch = -1;
+        r->pair.sequence = (r->pair.sequence + r->skip) % SEQUENCE_MOD;
+        r->pair.target = r->target_log_end;
+        r->skip = 0;
+        r->skip_unseen = r->anew = false;
+    }
+    if (r->gap_to > r->pair.source)
+        bridge_gap(r);
+    r->gap_to = -1;
     if (r->order_refusals >= 3)
         new_epoch(r);
     if (r->skip == 0 && r->jump > r->pair.source)
@@ -227,7 +265,9 @@ static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
     int64_t to = c->reset == CLIENT_RESET_LATEST ? latest : earliest;
 
     r->out_of_range = -1;
-    if (lost > latest) { /* the source was cut: what it lost is in the target already */
+    if (lost > latest && r->pair.source <= latest) {
+        ; /* cut behind the pair: what was read beyond it is read again */
+    } else if (lost > latest) { /* the source was cut: what it lost is in the target already */
         char name[400], text[160];
 
         snprintf(text, sizeof(text), "the source log ends at %" PRId64 ", before position %" PRId64
@@ -244,10 +284,7 @@ static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
         r->out_of_range = lost;
         return;
     } else if (lost < earliest) {
-        flow_note_loss(r->flow, r, lost, to - 1, -1,
-                       to > earliest ? "the source's log began behind the position, and auto.offset.reset is latest"
-                                     : "the source deleted them before they were copied (retention or DeleteRecords)");
-        move_source(r, to);
+        r->gap_to = to;
     }
     conclude(r);
 }

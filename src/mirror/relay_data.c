@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TROUBLE_RETRY_MS 200 /* of the source, while batches are on their way */
+
 /* Older than this, the target may forget our producer id at any moment (rules 2.6): half of a day. */
 #define CAREFUL_AGE_MS (12 * 3600 * INT64_C(1000))
 
@@ -32,9 +34,12 @@ static void diverge(struct relay *r, const struct fetched *f)
     relay_name(r, name, sizeof(name));
     log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
     relay_map_note_cut(r, f->diverging_end, f->fetch_offset);
-    r->pair.source = MIN(f->diverging_end, r->pair.source);
-    r->pair.leader_epoch = -1;
-    r->registered = false;
+    if (f->diverging_end < r->pair.source) {
+        r->pair.passed = MAX(r->pair.passed, r->pair.source);
+        r->pair.source = f->diverging_end;
+        r->pair.leader_epoch = f->diverging_epoch; /* as far as that both agree */
+        r->registered = false;
+    }
     relay_restart(r);
 }
 
@@ -217,7 +222,7 @@ void relay_fetch_on(struct relay *r)
 {
     size_t pending = producer_pending(&r->produce);
 
-    if (!r->resting || pending >= RELAY_QUEUE_MOST)
+    if (!r->resting || r->ask_again || pending >= RELAY_QUEUE_MOST)
         return;
     if (pending >= RELAY_QUEUE_USUAL && producer_unsent(&r->produce) > r->answer_bytes)
         return;
@@ -231,6 +236,12 @@ void relay_on_fetched(struct fetch_part *p, const struct fetched *f)
 
     if (r->state != RELAY_COPYING)
         return;
+    /* What is on its way is waited for: behind the pair records are counted, and where the source has lost some, others
+     * would be taken for them. */
+    if ((f->error || f->diverging) && producer_pending(&r->produce) != 0) {
+        fetcher_resume(r->flow->fetcher, &r->fetch, TROUBLE_RETRY_MS);
+        return;
+    }
     if (f->error) {
         relay_on_fetch_error(r, f);
         return;
@@ -290,6 +301,7 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
         r->counts.coalesced_batches += (uint64_t)o->merged;
         break;
     }
+    r->order_refusals = 0;
     r->counts.retries += o->tries > 1 ? o->tries - 1 : 0;
     relay_well(r);
     if (producer_pending(p) == 0 && r->state == RELAY_COPYING)
@@ -297,4 +309,5 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
     relay_mark_dirty(r);
     relay_wake(r);
     relay_oversize_check(r);
+    relay_ask_again(r);
 }

@@ -174,6 +174,16 @@ void relay_map_take(struct relay *r, struct offset_map *m)
     r->map = m;
 }
 
+struct offset_map *relay_map_give(struct relay *r)
+{
+    struct offset_map *m = r->map;
+
+    if (m)
+        r->flow->maps_memory -= offset_map_memory(m);
+    r->map = NULL;
+    return m;
+}
+
 void relay_map_store(struct relay *r, const struct pair *p, struct buf *value)
 {
     struct offset_part rest;

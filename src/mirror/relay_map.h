@@ -40,6 +40,8 @@ void relay_map_note_cut(struct relay *r, int64_t from, int64_t to);
 
 /* What was stored; NULL: nothing. The relay's from here on. */
 void relay_map_take(struct relay *r, struct offset_map *m);
+/* The map without its relay; the caller owns it. */
+struct offset_map *relay_map_give(struct relay *r);
 /* Puts what was closed since, and adds the rest to the pair's record: with the pair, all of the map up to it. */
 void relay_map_store(struct relay *r, const struct pair *p, struct buf *value);
 

@@ -12,6 +12,8 @@
 /* From its start, after what is there. */
 static void begin_anew(struct relay *r)
 {
+    r->pair.passed = MAX(r->pair.passed, r->pair.source);
+    r->anew = true;
     r->pair.source = 0;
     r->pair.leader_epoch = -1;
     r->jump = r->out_of_range = -1;
@@ -43,16 +45,37 @@ bool relay_see_source_id(struct relay *r)
     return true;
 }
 
-/* A leader of another epoch may have lost what was acknowledged. With batches on their way it would refuse their
- * sequence; without any, only asking tells. */
+void relay_ask_again(struct relay *r)
+{
+    if (!r->ask_again || r->state != RELAY_COPYING || producer_pending(&r->produce) != 0)
+        return;
+    r->ask_again = false;
+    relay_restart(r);
+}
+
+/* The source topic was deleted and made anew while it is read: the pair says of which one it is. */
+void relay_see_source(struct relay *r)
+{
+    const struct topic_meta *t = r->source_meta;
+
+    if ((r->state == RELAY_COPYING || r->state == RELAY_REGISTERING) && t->known && !t->error &&
+        !state_id_is_zero(&t->id) && !state_id_is_zero(&r->pair.topic_id) &&
+        memcmp(&t->id, &r->pair.topic_id, sizeof(t->id)) != 0) {
+        r->ask_again = true;
+        relay_ask_again(r);
+    }
+}
+
+/* A leader of another epoch may have lost what was acknowledged, and an idle partition would never hear of it. */
 static void see_leader(struct relay *r, const struct topic_meta *t)
 {
     int32_t epoch = r->partition < t->parts_n ? t->parts[r->partition].leader_epoch : -1;
 
-    if (r->state != RELAY_COPYING || epoch < 0 || r->target_epoch < 0 || epoch == r->target_epoch ||
-        producer_pending(&r->produce) > 0)
+    if (r->state != RELAY_COPYING || epoch < 0 || r->target_epoch < 0 || epoch == r->target_epoch)
         return;
-    relay_restart(r);
+    r->target_epoch = epoch;
+    r->ask_again = true;
+    relay_ask_again(r);
 }
 
 void relay_see_target(struct relay *r)

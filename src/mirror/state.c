@@ -40,6 +40,8 @@ void state_format_pair(struct buf *out, const struct pair *p)
             "{\"source\":%" PRId64 ",\"target\":%" PRId64 ",\"sequence\":%" PRId64
             ",\"producer_id\":%" PRId64 ",\"epoch\":%d,\"leader_epoch\":%" PRId32,
             p->source, p->target, p->sequence, p->producer_id, p->epoch, p->leader_epoch);
+    if (p->passed > p->source)
+        buf_fmt(out, ",\"passed\":%" PRId64, p->passed);
     if (!state_id_is_zero(&p->topic_id)) {
         buf_put_str(out, STR(",\"topic_id\":\""));
         for (size_t i = 0; i < sizeof(p->topic_id.b); i++)
@@ -128,6 +130,8 @@ static bool parse_pair(const json_t *v, struct pair *p)
         !get_int(v, "epoch", 0, INT16_MAX, &epoch))
         return false;
     (void)get_int(v, "leader_epoch", -1, INT32_MAX, &leader_epoch);
+    p->passed = 0;
+    (void)get_int(v, "passed", 0, INT64_MAX, &p->passed);
     p->epoch = (int16_t)epoch;
     p->leader_epoch = (int32_t)leader_epoch;
     parse_id(v, &p->topic_id);

@@ -21,6 +21,7 @@ struct pair {
     int64_t producer_id;
     int16_t epoch;
     int32_t leader_epoch; /* source leader epoch of the last batch, -1 unknown */
+    int64_t passed;       /* where `source` has been before it went back, 0: never; positions up to there are ours */
     struct uuid topic_id; /* of the source topic: another one means that it was made anew; zero unknown */
 };
 
@@ -45,7 +46,7 @@ struct state_record {
 /* Keys and values of the state topic, one JSON object each, so that people can read them:
  *   {"kind":"pair","topic":"t","partition":0}
  *   {"source":10,"target":10,"sequence":10,"producer_id":7,"epoch":0,"leader_epoch":3,
- *    "topic_id":"32 hexadecimal digits"}
+ *    "passed":12 (only after it went back), "topic_id":"32 hexadecimal digits"}
  *   {"kind":"producer","origin":"A"}        {"producer_id":7,"cluster_id":"..."}
  *   {"kind":"writer","producer_id":8}       {"instance":"host-1"}
  * A writer is a producer id under which positions and pairs are written; removed once it is shut out. */

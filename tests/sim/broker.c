@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/must.h"
+#include "tally.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,10 @@ static void request_step(struct sim_request *q)
 
     if (!q->broker->up) { /* it went down with the request in hand */
         request_free(q);
+        return;
+    }
+    if (sim_now_us() < q->broker->stuck_until_us) {
+        sim_event_set(&q->wake, q->broker->stuck_until_us - sim_now_us() + sim_between(0, SERVE_US));
         return;
     }
     if (!q->step(q))
@@ -127,6 +132,7 @@ static void take_request(struct sim_link *k, struct str frame)
     if (!decode(q, frame))
         sim_fail("a broker of %s cannot read a request (api %d version %d)", k->broker->cluster->name,
                  q->head.key, q->head.version);
+    sim_say("%s-%d: %s %d", k->broker->cluster->name, k->broker->id, q->api ? q->api->name : "?", q->head.version);
     sim_event_set(&q->wake, sim_between(20, SERVE_US) + sim_between(0, k->broker->slow_us));
 }
 
@@ -154,8 +160,10 @@ static void corrupt(struct sim_request *q, struct buf *out, size_t records_at)
     size_t at;
 
     if (sim_chance(c->corrupt_any)) {
+        tally(TALLY_CORRUPT_ANY);
         at = (size_t)sim_between(0, (int64_t)out->n - 1);
     } else if (records_at && sim_chance(c->corrupt_payload)) {
+        tally(TALLY_CORRUPT_PAYLOAD);
         at = records_at;
     } else {
         return;
@@ -270,7 +278,7 @@ struct sim_cluster *broker_cluster_new(const char *name, int sub, int32_t broker
     c->controller = (int32_t)sim_between(1, brokers);
     c->next_pid = sim_between(1, 1000000);
     c->newness = (int32_t)sim_between(0, 2);
-    c->replicate_us = sim_between(1, 5) * SIM_MS;
+    c->replicate_us = (sim_chance(30) ? sim_between(50, 400) : sim_between(1, 5)) * SIM_MS;
     for (int32_t i = 0; i < brokers; i++) {
         struct sim_broker *b = &c->brokers[i];
 
@@ -292,10 +300,15 @@ struct sim_cluster *broker_cluster_new(const char *name, int sub, int32_t broker
     return c;
 }
 
+bool broker_topic_is_there(const struct sim_topic *t)
+{
+    return sim_now_us() >= t->absent_until_us;
+}
+
 struct sim_topic *broker_topic_find(struct sim_cluster *c, struct str name)
 {
     for (int32_t i = 0; i < c->topics_n; i++)
-        if (str_eq(name, str_c(c->topics[i]->name)))
+        if (broker_topic_is_there(c->topics[i]) && str_eq(name, str_c(c->topics[i]->name)))
             return c->topics[i];
     return NULL;
 }
@@ -303,7 +316,7 @@ struct sim_topic *broker_topic_find(struct sim_cluster *c, struct str name)
 struct sim_topic *broker_topic_by_id(struct sim_cluster *c, const struct uuid *id)
 {
     for (int32_t i = 0; i < c->topics_n; i++)
-        if (memcmp(&c->topics[i]->id, id, sizeof(*id)) == 0)
+        if (broker_topic_is_there(c->topics[i]) && memcmp(&c->topics[i]->id, id, sizeof(*id)) == 0)
             return c->topics[i];
     return NULL;
 }
@@ -329,6 +342,24 @@ void broker_topic_grow(struct sim_topic *t, int32_t parts)
     }
 }
 
+static void new_id(struct sim_topic *t)
+{
+    for (size_t i = 0; i < sizeof(t->id.b); i++)
+        t->id.b[i] = (unsigned char)sim_between(1, 255);
+}
+
+void broker_topic_anew(struct sim_topic *t, int64_t after_us)
+{
+    sim_say("%s: topic %s is deleted and made anew", t->cluster->name, t->name);
+    t->births++;
+    new_id(t);
+    for (int32_t i = 0; i < t->parts_n; i++)
+        log_clear(&t->parts[i]);
+    t->absent_until_us = sim_now_us() + after_us;
+    t->max_message_bytes = SIM_MESSAGE_MAX;
+    broker_poke(t->cluster);
+}
+
 struct sim_topic *broker_topic_new(struct sim_cluster *c, struct str name, int32_t parts)
 {
     struct sim_topic *t = mem_new(sizeof(*t));
@@ -336,10 +367,9 @@ struct sim_topic *broker_topic_new(struct sim_cluster *c, struct str name, int32
     must(c->topics_n < SIM_TOPICS && name.n < sizeof(t->name));
     c->topics[c->topics_n++] = t;
     t->cluster = c;
-    t->max_message_bytes = 1048588;
+    t->max_message_bytes = SIM_MESSAGE_MAX;
     memcpy(t->name, name.p, name.n);
-    for (size_t i = 0; i < sizeof(t->id.b); i++)
-        t->id.b[i] = (unsigned char)sim_between(1, 255);
+    new_id(t);
     broker_topic_grow(t, parts);
     return t;
 }
@@ -349,7 +379,7 @@ int32_t broker_leader_error(struct sim_broker *b, struct sim_topic *t, int32_t p
 {
     struct sim_part *p;
 
-    if (!t || partition < 0 || partition >= t->parts_n)
+    if (!t || !broker_topic_is_there(t) || partition < 0 || partition >= t->parts_n)
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
     p = *out = &t->parts[partition];
     if (p->leader != b->id)
@@ -373,6 +403,9 @@ void broker_move_leader(struct sim_part *p, int32_t to)
         p->old_leader = p->leader;
         p->old_epoch = p->epoch;
     }
+    tally(TALLY_LEADER_MOVE);
+    if (!p->topic->keep_tail && to >= 0 && p->old_leader != to && p->high_watermark < p->end)
+        tally(TALLY_TRUNCATED);
     if (!p->topic->keep_tail && to >= 0 && p->old_leader != to)
         log_truncate(p, sim_between(p->high_watermark, p->end));
     p->leader = to;
@@ -391,6 +424,7 @@ void broker_stop(struct sim_broker *b, int64_t for_us)
 
     if (!b->up)
         return;
+    tally(TALLY_RESTART);
     sim_say("%s: broker %d stops", c->name, b->id);
     b->up = b->listener.up = false;
     sim_listener_cut_all(&b->listener);

@@ -21,6 +21,7 @@
 #define SIM_REMEMBERED 5 /* batches per producer id (rules 2.5) */
 #define SIM_SESSIONS   64
 #define SIM_WISHES     128
+#define SIM_MESSAGE_MAX 1048588 /* max.message.bytes */
 
 /* --- logs --- */
 
@@ -59,7 +60,10 @@ struct sim_part {
     struct sim_batch *batches;
     size_t batches_n, batches_room;
     int64_t start, end, high_watermark;
+    int64_t follower_mark; /* high watermark of those who follow: it trails */
     uint32_t cuts; /* times that the tail was lost */
+    int64_t cut_at; /* where, the last time below the high watermark; -1: never */
+    int32_t cut_epoch; /* the first epoch after it */
     struct sim_pid pids[SIM_PIDS];
     int pids_n;
     struct sim_aborted *aborted;
@@ -76,6 +80,8 @@ struct sim_topic {
     int32_t parts_n;
     bool internal, log_append_time;
     bool keep_tail; /* a new leader has all that the old one had */
+    int64_t absent_until_us; /* deleted; made anew then, or by who asks for it */
+    uint32_t births;
     int64_t known_us; /* other brokers than the controller know it from then on */
     int32_t max_message_bytes;
 };
@@ -85,6 +91,7 @@ struct sim_topic {
 /* What a fetch session wants of one partition. */
 struct sim_wish {
     struct sim_topic *topic;
+    struct uuid id; /* that the topic had when it was named */
     int32_t partition, epoch, last_fetched_epoch, max_bytes;
     int64_t offset;
     int64_t told_hw, told_start; /* what the last answer said */
@@ -104,6 +111,7 @@ struct sim_broker {
     struct sim_listener listener;
     char host[32];
     bool up;
+    int64_t stuck_until_us; /* answers nothing before */
     int64_t slow_us; /* most extra time of one request */
     int32_t throttle_ms;
     struct sim_session *sessions; /* SIM_SESSIONS */
@@ -124,6 +132,7 @@ struct sim_cluster {
     int64_t replicate_us; /* most time until the high watermark follows */
     int32_t corrupt_any;     /* percent of answers with one wrong byte anywhere */
     int32_t corrupt_payload; /* percent of fetch answers with one wrong byte where the checksum sees it */
+    int32_t metadata_lies;   /* percent of metadata answers that contradict themselves */
     uint64_t requests, corrupted;
 };
 
@@ -147,6 +156,9 @@ struct sim_request {
 struct sim_cluster *broker_cluster_new(const char *name, int sub, int32_t brokers, int64_t latency_us);
 struct sim_topic *broker_topic_new(struct sim_cluster *c, struct str name, int32_t parts);
 struct sim_topic *broker_topic_find(struct sim_cluster *c, struct str name);
+bool broker_topic_is_there(const struct sim_topic *t);
+/* Deletes it, and makes it anew after that time, or as soon as somebody asks for it: empty, with another id. */
+void broker_topic_anew(struct sim_topic *t, int64_t after_us);
 void broker_topic_grow(struct sim_topic *t, int32_t parts);
 
 /* Faults. */
@@ -192,6 +204,10 @@ size_t log_find(const struct sim_part *p, int64_t offset);
 int64_t log_epoch_end(const struct sim_part *p, int32_t epoch, int32_t *found);
 /* The tail from offset on is lost; never what lies below the high watermark. */
 void log_truncate(struct sim_part *p, int64_t offset);
+/* The same, below the high watermark too: what nobody should lose. */
+void log_lose(struct sim_part *p, int64_t offset);
+/* Nothing was ever written to it. */
+void log_clear(struct sim_part *p);
 /* What a broker knows of producers after its restart: one batch each (rules 2.5). */
 void log_forget(struct sim_part *p, int remembered);
 struct sim_pid *log_pid(struct sim_part *p, int64_t id, bool make);

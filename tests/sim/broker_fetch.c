@@ -4,6 +4,7 @@
 #include "broker.h"
 
 #include "base/must.h"
+#include "tally.h"
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ struct reading {
     int32_t kerr;
     int64_t high_watermark, last_stable, start;
     bool diverging;
-    int32_t epoch;
+    int32_t epoch, preferred;
     int64_t epoch_end;
     size_t first, batches; /* whole ones */
     size_t bytes;          /* the last batch may be cut (rules 4.2) */
@@ -73,6 +74,9 @@ static void wish(struct sim_session *s, struct sim_topic *t,
         s->wishes[s->wishes_n++] = (struct sim_wish){ .topic = t, .partition = p->partition,
                                                       .told_hw = -1, .told_start = -1 };
     }
+    if (memcmp(&s->wishes[i].id, &t->id, sizeof(t->id)) != 0)
+        s->wishes[i].told_hw = s->wishes[i].told_start = -1;
+    s->wishes[i].id = t->id;
     s->wishes[i].epoch = p->current_leader_epoch;
     s->wishes[i].last_fetched_epoch = p->last_fetched_epoch;
     s->wishes[i].max_bytes = p->partition_max_bytes;
@@ -122,6 +126,7 @@ static int32_t enter(struct sim_request *q, struct fetch_note *note)
             note->session->by_id = q->head.version >= 13;
         }
     } else if (!s) {
+        tally(TALLY_SESSION_LOST);
         return KERR_FETCH_SESSION_ID_NOT_FOUND;
     } else if (s->epoch != m->session_epoch) {
         return KERR_INVALID_FETCH_SESSION_EPOCH;
@@ -181,23 +186,64 @@ static void read_batches(const struct sim_part *p, int64_t from, int64_t bound, 
     }
 }
 
+/* The reader stands in a rack, and is told of a nearer replica (rules 4.5). */
+static bool is_near(const struct sim_request *q)
+{
+    const struct kafka_fetch_request *m = q->msg;
+
+    return q->head.version >= 11 && m->rack_id.n > 0;
+}
+
+static int32_t nearer(const struct sim_request *q, const struct sim_part *p)
+{
+    const struct sim_cluster *c = q->broker->cluster;
+    int32_t other = p->leader % c->brokers_n + 1;
+
+    return is_near(q) && p->leader == q->broker->id && other != p->leader && c->brokers[other - 1].up ? other : -1;
+}
+
+/* Who is no leader serves as a follower from version 11 on (rules 4.5), to whom the leader sent us. */
+static int32_t serve_error(struct sim_request *q, const struct sim_wish *w, struct sim_part **out)
+{
+    int32_t kerr;
+
+    if (q->head.version >= 13 && memcmp(&w->id, &w->topic->id, sizeof(w->id)) != 0)
+        return KERR_UNKNOWN_TOPIC_ID; /* rules 4.5 */
+    kerr = broker_leader_error(q->broker, w->topic, w->partition, w->epoch, out);
+    if (kerr == KERR_NOT_LEADER_OR_FOLLOWER && q->head.version >= 11 && is_near(q) && w->epoch <= (*out)->epoch)
+        return w->epoch >= 0 && w->epoch < (*out)->epoch ? KERR_FENCED_LEADER_EPOCH : KERR_NONE;
+    return kerr;
+}
+
 static struct reading read_part(struct sim_request *q, const struct sim_wish *w, size_t left, bool whole)
 {
     const struct kafka_fetch_request *m = q->msg;
-    struct reading r = { .high_watermark = -1, .last_stable = -1, .start = -1 };
+    struct reading r = { .high_watermark = -1, .last_stable = -1, .start = -1, .preferred = -1 };
     struct sim_part *p = NULL;
 
-    r.kerr = broker_leader_error(q->broker, w->topic, w->partition, w->epoch, &p);
-    if (!r.kerr && (w->offset < p->start || w->offset > p->end))
-        r.kerr = KERR_OFFSET_OUT_OF_RANGE;
+    r.kerr = serve_error(q, w, &p);
     if (!r.kerr)
         check_epoch(p, w, &r);
+    if (!r.kerr && !r.diverging && (w->offset < p->start || w->offset > p->end))
+        r.kerr = KERR_OFFSET_OUT_OF_RANGE; /* after the epoch, which tells more (rules 4.5) */
     if (r.kerr)
         return r;
     r.high_watermark = p->high_watermark;
     r.last_stable = log_last_stable(p);
     r.start = p->start;
-    if (!r.diverging && !q->broker->throttle_ms) /* throttled answers are empty (rules 4.8) */
+    if (p->leader != q->broker->id) {
+        if (sim_chance(30))
+            p->follower_mark = p->high_watermark;
+        if (w->offset > p->follower_mark && !r.diverging)
+            r.kerr = KERR_OFFSET_OUT_OF_RANGE; /* it has not got there; proves nothing (rules 4.5) */
+        r.high_watermark = MIN(r.high_watermark, p->follower_mark);
+        r.last_stable = MIN(r.last_stable, p->follower_mark);
+        tally(TALLY_FOLLOWER);
+    }
+    if (r.kerr)
+        return r;
+    r.preferred = nearer(q, p);
+    if (!r.diverging && r.preferred < 0 && !q->broker->throttle_ms) /* throttled answers are empty (rules 4.8) */
         read_batches(p, w->offset, m->isolation_level ? r.last_stable : r.high_watermark,
                      MIN(left, (size_t)MAX(w->max_bytes, 0)), whole, &r);
     return r;
@@ -249,6 +295,7 @@ static void fill_part(struct sim_request *q, const struct sim_wish *w, const str
     out->high_watermark = r->high_watermark;
     out->last_stable_offset = r->last_stable;
     out->log_start_offset = r->start;
+    out->preferred_read_replica = r->preferred;
     out->aborted_transactions.n = -1;
     out->records.head = STR_NULL;
     out->records.body = p ? collect(q, p, r) : STR("");
@@ -309,9 +356,10 @@ static bool build(struct sim_request *q, struct fetch_note *note, struct kafka_f
         struct kafka_fetch_response_topic *t;
 
         gave[i] = reading.bytes > 0;
-        at_once = at_once || reading.kerr || reading.diverging;
+        at_once = at_once || reading.kerr || reading.diverging || reading.preferred >= 0;
         got += reading.bytes;
-        if (!note->full && !news && !reading.kerr && !reading.diverging && !reading.bytes)
+        if (!note->full && !news && !reading.kerr && !reading.diverging && !reading.bytes &&
+            reading.preferred < 0)
             continue;
         t = topic_entry(q, r, w->topic);
         fill_part(q, w, &reading, &t->partitions.at[t->partitions.n++]);
@@ -324,8 +372,10 @@ static void note_told(struct sim_request *q, struct sim_session *s)
     for (int i = 0; i < s->wishes_n; i++) {
         const struct sim_part *p = &s->wishes[i].topic->parts[s->wishes[i].partition];
 
-        if (p->leader != q->broker->id)
+        if (p->leader != q->broker->id) {
+            s->wishes[i].told_hw = p->follower_mark;
             continue;
+        }
         s->wishes[i].told_hw = p->high_watermark;
         s->wishes[i].told_start = p->start;
     }
@@ -358,7 +408,7 @@ bool broker_fetch(struct sim_request *q)
         if (kerr)
             return refuse(q, kerr);
     }
-    if (note->id && note->session->id != note->id)
+    if (note->id && note->session->id != note->id && (tally(TALLY_SESSION_LOST), true))
         return refuse(q, KERR_FETCH_SESSION_ID_NOT_FOUND);
     codec_init(&kafka_fetch_response_msg, &r);
     if (!build(q, note, &r, gave) && !late) {

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/must.h"
+#include "tally.h"
 #include "wire/prim.h"
 
 #include <string.h>
@@ -27,6 +28,7 @@ void log_init(struct sim_part *p, struct sim_topic *t, int32_t number)
 {
     p->topic = t;
     p->number = number;
+    p->cut_at = -1;
     p->replicate.fn = on_replicated;
 }
 
@@ -44,7 +46,8 @@ struct sim_pid *log_pid(struct sim_part *p, int64_t id, bool make)
             return &p->pids[i];
     if (!make)
         return NULL;
-    must(p->pids_n < SIM_PIDS);
+    if (p->pids_n == SIM_PIDS) /* the oldest is forgotten: writers of internal topics take a new id each time */
+        memmove(p->pids, p->pids + 1, (size_t)--p->pids_n * sizeof(p->pids[0]));
     p->pids[p->pids_n] = (struct sim_pid){ .id = id, .epoch = -1, .txn_first = -1 };
     return &p->pids[p->pids_n++];
 }
@@ -146,7 +149,8 @@ int64_t log_epoch_end(const struct sim_part *p, int32_t epoch, int32_t *found)
 
     while (i > 0 && p->batches[i - 1].epoch > epoch)
         i--;
-    *found = i > 0 ? p->batches[i - 1].epoch : -1;
+    /* Older than all: where the first begins, as if it were known. Newer than all: unknown. */
+    *found = epoch > p->epoch ? -1 : epoch == p->epoch || i == 0 ? epoch : p->batches[i - 1].epoch;
     return i < p->batches_n ? p->batches[i].base : p->end;
 }
 
@@ -177,11 +181,37 @@ void log_truncate(struct sim_part *p, int64_t offset)
     rebuild_pids(p);
 }
 
+void log_lose(struct sim_part *p, int64_t offset)
+{
+    p->high_watermark = MIN(p->high_watermark, offset);
+    log_truncate(p, offset);
+    p->high_watermark = MIN(p->high_watermark, p->end);
+    p->follower_mark = MIN(p->follower_mark, p->end);
+    p->cut_at = p->cut_at < 0 ? p->end : MIN(p->cut_at, p->end);
+    p->cut_epoch = p->epoch + 1;
+}
+
+void log_clear(struct sim_part *p)
+{
+    sim_event_cancel(&p->replicate);
+    for (size_t i = 0; i < p->batches_n; i++)
+        mem_free(p->batches[i].bytes);
+    p->batches_n = p->aborted_n = 0;
+    p->pids_n = 0;
+    p->start = p->end = p->high_watermark = p->follower_mark = 0;
+    p->epoch = p->old_epoch = 0; /* rules 4.5 */
+    p->cut_at = -1;
+    p->cuts++;
+}
+
 void log_forget(struct sim_part *p, int remembered)
 {
     for (int i = 0; i < p->pids_n; i++) {
         struct sim_pid *pid = &p->pids[i];
         int drop = MAX(pid->seen_n - remembered, 0);
+
+        if (drop)
+            tally(TALLY_PRODUCERS_CUT);
 
         memmove(pid->seen, pid->seen + drop, (size_t)(pid->seen_n - drop) * sizeof(pid->seen[0]));
         pid->seen_n -= drop;
@@ -197,7 +227,7 @@ void log_expire(struct sim_part *p)
 
         if (pid->txn_first >= 0 || pid->timestamp > sim_wall_ms() - EXPIRATION_MS)
             p->pids[kept++] = *pid;
-        else
+        else if (tally(TALLY_PRODUCERS_GONE), true)
             sim_say("%s-%d forgets producer %lld", p->topic->name, p->number, (long long)pid->id);
     }
     p->pids_n = kept;

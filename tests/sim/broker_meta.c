@@ -4,6 +4,7 @@
 #include "broker.h"
 
 #include "base/must.h"
+#include "tally.h"
 
 #include <string.h>
 
@@ -59,6 +60,9 @@ static void describe_part(struct sim_request *q, const struct sim_part *p,
 {
     struct sim_broker *b = q->broker;
     bool old = sim_now_us() < p->news_us && b->id != p->leader;
+
+    if (old)
+        tally(TALLY_METADATA_OLD);
     int32_t leader = old ? p->old_leader : p->leader;
 
     codec_init(&kafka_metadata_response_partition_msg, out);
@@ -105,6 +109,51 @@ static void describe_brokers(struct sim_request *q, struct kafka_metadata_respon
             };
 }
 
+/* What no cluster should say, and some have said: of the brokers, of the controller, or of one topic. */
+static void lie(struct kafka_metadata_response *r)
+{
+    struct kafka_metadata_response_topic *t =
+        r->topics.n ? &r->topics.at[sim_between(0, r->topics.n - 1)] : NULL;
+    struct kafka_metadata_response_partition *p =
+        t && t->partitions.n > 0 ? &t->partitions.at[sim_between(0, t->partitions.n - 1)] : NULL;
+
+    tally(TALLY_METADATA_LIES);
+    switch (sim_between(0, 7)) {
+    case 0:
+        r->brokers.n = 0;
+        break;
+    case 1:
+        r->controller_id = 77;
+        break;
+    case 2: /* a leader that is no broker */
+        if (p)
+            p->leader_id = 77;
+        break;
+    case 3: /* a topic that is missing */
+        if (t)
+            *t = r->topics.at[--r->topics.n];
+        break;
+    case 4: /* partitions that are missing */
+        if (p)
+            t->partitions.n--;
+        break;
+    case 5: /* a partition twice */
+        if (p)
+            p->partition_index = t->partitions.at[0].partition_index;
+        break;
+    case 6: /* no leader, but no error either */
+        if (p)
+            p->leader_id = -1;
+        break;
+    default: /* an older epoch, another leader */
+        if (p) {
+            p->leader_id = 1;
+            p->leader_epoch = MAX(p->leader_epoch - 1, 0);
+        }
+        break;
+    }
+}
+
 bool broker_metadata(struct sim_request *q)
 {
     const struct kafka_metadata_request *m = q->msg;
@@ -125,10 +174,14 @@ bool broker_metadata(struct sim_request *q)
                                      : broker_topic_by_id(c, &m->topics.at[i].topic_id);
         struct kafka_metadata_response_topic *out = &r.topics.at[r.topics.n];
 
+        if (all && !broker_topic_is_there(c->topics[i]))
+            continue;
         describe_topic(q, t, name, out);
         if (!all || out->error_code == KERR_NONE)
             r.topics.n++;
     }
+    if (sim_chance(c->metadata_lies))
+        lie(&r);
     broker_answer(q, &r);
     return true;
 }
@@ -150,6 +203,12 @@ static int32_t create(struct sim_request *q, const struct kafka_create_topics_re
         return KERR_NOT_CONTROLLER;
     if (broker_topic_find(c, want->name))
         return KERR_TOPIC_ALREADY_EXISTS;
+    for (int32_t i = 0; i < c->topics_n; i++) {
+        if (!str_eq(want->name, str_c(c->topics[i]->name)))
+            continue;
+        c->topics[i]->absent_until_us = 0; /* it was deleted: the empty one that follows it is this */
+        return KERR_NONE;
+    }
     if (want->replication_factor > c->brokers_n)
         return KERR_INVALID_REPLICATION_FACTOR;
     if (want->num_partitions == 0 || want->num_partitions > SIM_PARTS)

@@ -4,6 +4,7 @@
 #include "broker.h"
 
 #include "base/must.h"
+#include "tally.h"
 
 #include <string.h>
 
@@ -11,6 +12,7 @@
 struct outcome {
     struct sim_part *part;
     int32_t kerr, epoch;
+    uint32_t births; /* of the topic */
     int64_t base, need; /* acknowledged once the high watermark is there */
 };
 
@@ -81,6 +83,7 @@ static void produce_one(struct sim_request *q, struct sim_topic *t,
     if (o->kerr)
         return;
     o->epoch = o->part->epoch;
+    o->births = o->part->topic->births;
     if (o->part->not_enough_until_us > sim_now_us())
         o->kerr = KERR_NOT_ENOUGH_REPLICAS; /* before duplicates are looked for (rules 2.1) */
     if (!o->kerr)
@@ -127,6 +130,8 @@ static void produce_all(struct sim_request *q, struct produce_note *note)
 /* acks=-1: all replicas have it, or the leader has changed, or time is up. */
 static bool is_settled(struct outcome *o, bool late)
 {
+    if (!o->kerr && o->births != o->part->topic->births)
+        o->kerr = KERR_UNKNOWN_TOPIC_OR_PARTITION;
     if (o->kerr || o->part->high_watermark >= o->need) {
         if (!o->kerr && o->part->epoch == o->epoch)
             o->need = 0;
@@ -136,7 +141,7 @@ static bool is_settled(struct outcome *o, bool late)
     }
     if (o->part->epoch != o->epoch)
         o->kerr = KERR_NOT_LEADER_OR_FOLLOWER; /* it may be in the log or not */
-    else if (late)
+    else if (late && (tally(TALLY_TIMED_OUT), true))
         o->kerr = KERR_REQUEST_TIMED_OUT;
     return o->kerr != 0;
 }

@@ -1,30 +1,18 @@
-/* faults.c -- what goes wrong in a run, drawn from the seed.
+/* faults.c -- what goes wrong in a run, drawn from the seed before it begins.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * Each fault has a number and luck of its own, so that a failing run can be repeated without some of them
+ * (runner_shrink). What ends it is an event of its own too.
  */
 #include "scenario.h"
 
 #include <stdio.h>
 
-static struct sim_cluster *some_cluster(struct scenario *s)
-{
-    return sim_chance(50) ? s->source : s->target;
-}
-
 static struct sim_broker *some_broker(struct scenario *s)
 {
-    struct sim_cluster *c = some_cluster(s);
+    struct sim_cluster *c = fault_some_cluster(s);
 
     return &c->brokers[sim_between(0, c->brokers_n - 1)];
-}
-
-static struct sim_part *some_part(struct sim_cluster *c)
-{
-    struct sim_topic *t;
-
-    if (c->topics_n == 0)
-        return NULL;
-    t = c->topics[sim_between(0, c->topics_n - 1)];
-    return &t->parts[sim_between(0, t->parts_n - 1)];
 }
 
 static void cut_one(struct sim_broker *b)
@@ -44,35 +32,35 @@ static void cut_one(struct sim_broker *b)
     sim_conn_cut_node(n);
 }
 
-static void move_leader(struct scenario *s)
-{
-    struct sim_cluster *c = some_cluster(s);
-    struct sim_part *p = some_part(c);
-    int32_t to = (int32_t)sim_between(1, c->brokers_n);
-
-    if (p && p->leader >= 0 && c->brokers[to - 1].up)
-        broker_move_leader(p, to);
-}
-
 /* A broker is in trouble for a while. */
 static void trouble(struct scenario *s, enum fault_kind kind)
 {
     struct sim_broker *b = some_broker(s);
 
     sim_say("%s: broker %d is %s", b->cluster->name, b->id,
-            kind == FAULT_SLOW ? "slow" : kind == FAULT_SILENT ? "silent" : "throttling");
-    if (kind == FAULT_SLOW)
+            kind == FAULT_SLOW     ? "slow"
+            : kind == FAULT_SILENT ? "silent"
+            : kind == FAULT_STUCK  ? "stuck"
+                                   : "throttling");
+    if (kind == FAULT_SLOW) {
         b->slow_us = sim_between(10, 1000) * SIM_MS;
-    else if (kind == FAULT_SILENT)
+        tally(TALLY_SLOW);
+    } else if (kind == FAULT_SILENT) {
         b->listener.silent = true;
-    else
+        tally(TALLY_SILENT);
+    } else if (kind == FAULT_STUCK) {
+        b->stuck_until_us = sim_now_us() + sim_between(200, 8000) * SIM_MS;
+        tally(TALLY_STUCK);
+    } else {
         b->throttle_ms = (int32_t)sim_between(10, 1000);
+        tally(TALLY_THROTTLE);
+    }
     sim_event_hurry(&s->well[b->cluster == s->target][b->id - 1], sim_between(200, 8000) * SIM_MS);
 }
 
 static void make_well(struct sim_broker *b)
 {
-    b->slow_us = 0;
+    b->slow_us = b->stuck_until_us = 0;
     b->throttle_ms = 0;
     b->listener.silent = false;
 }
@@ -85,87 +73,83 @@ static void on_well(struct sim_event *e)
     make_well(b);
 }
 
-static void on_start_again(struct sim_event *e)
+static void on_well_all(struct sim_event *e)
 {
-    struct scenario *s = e->arg;
+    struct scenario *s = container_of(e, struct scenario, well_all);
 
-    s->mirror = mirror_start(s->config, s->memory_max);
+    sim_say("limits and metadata are well");
+    fault_cluster_well(s);
+    s->source->metadata_lies = s->target->metadata_lies = 0;
+    mirror_sim_starve(0);
 }
 
-static void kill_mirror(struct scenario *s)
+static void well_soon(struct scenario *s)
 {
-    if (!s->mirror || s->stopping)
-        return;
-    mirror_kill(&s->mirror);
-    s->kills++;
-    sim_event_set(&s->start_again, sim_between(0, 3000) * SIM_MS);
+    sim_event_hurry(&s->well_all, sim_between(200, 8000) * SIM_MS);
 }
 
-/* A drain that is over is taken apart, one that is not is cut short. */
-static void on_end_stop(struct sim_event *e)
+static void grow_old(struct scenario *s)
 {
-    struct scenario *s = e->arg;
-    bool stored;
+    s->feed->old = true;
+    fault_each_part(s->target, log_expire);
+}
 
-    s->stopping = false;
-    if (mirror_is_stopped(s->mirror, &stored) && stored) {
-        mirror_free(&s->mirror);
-        sim_event_set(&s->start_again, sim_between(0, 1000) * SIM_MS);
-    } else {
-        kill_mirror(s);
+static void happen_more(struct scenario *s, enum fault_kind kind)
+{
+    switch (kind) {
+    case FAULT_KILL:
+        fault_kill(s);
+        break;
+    case FAULT_CLOCK:
+        tally(TALLY_CLOCK);
+        sim_wall_jump(sim_between(-3600, 3600) * 1000);
+        break;
+    case FAULT_TOPICS:
+        fault_topics(s);
+        break;
+    case FAULT_PAYLOAD:
+        s->source->corrupt_payload = (int32_t)sim_between(0, 30);
+        break;
+    case FAULT_OLD:
+        grow_old(s);
+        break;
+    case FAULT_STOP:
+        fault_stop(s);
+        break;
+    case FAULT_UNCLEAN:
+        fault_unclean(s);
+        break;
+    case FAULT_CRASH:
+        fault_crash(s);
+        break;
+    case FAULT_METADATA:
+        fault_some_cluster(s)->metadata_lies = (int32_t)sim_between(5, 60);
+        well_soon(s);
+        break;
+    case FAULT_ANEW:
+        fault_anew(s);
+        break;
+    case FAULT_RETENTION:
+        fault_retention(s);
+        break;
+    case FAULT_SIZE:
+        fault_size(s);
+        well_soon(s);
+        break;
+    case FAULT_ZOMBIE:
+        fault_zombie(s);
+        break;
+    case FAULT_MEMORY:
+        mirror_sim_starve((int32_t)sim_between(1, 30));
+        well_soon(s);
+        break;
+    default:
+        break;
     }
-}
-
-static void stop_mirror(struct scenario *s)
-{
-    if (!s->mirror || s->stopping)
-        return;
-    s->stopping = true;
-    mirror_stop(s->mirror);
-    sim_event_set(&s->end_stop, sim_between(0, 6000) * SIM_MS);
-}
-
-static void change_topics(struct scenario *s)
-{
-    struct feed_topic *t = &s->feed->topics[sim_between(0, s->feed->topics_n - 1)];
-    char name[32];
-
-    if (sim_chance(50) && t->topic->parts_n < SIM_PARTS) {
-        broker_topic_grow(t->topic, t->topic->parts_n + 1);
-        sim_say("source: %s has %d partitions", t->topic->name, t->topic->parts_n);
-    } else if (s->feed->topics_n < 6) {
-        snprintf(name, sizeof(name), "late%d", s->feed->topics_n);
-        t = feed_add_topic(s->feed, name, (int32_t)sim_between(1, 3));
-        sim_say("source: topic %s", t->topic->name);
-    }
-}
-
-static void end_starving(struct sim_part *p)
-{
-    p->not_enough_until_us = 0;
-}
-
-static void starve(struct scenario *s)
-{
-    struct sim_part *p = some_part(s->target);
-
-    if (!p)
-        return;
-    sim_say("target: %s-%d has too few replicas in sync", p->topic->name, p->number);
-    p->not_enough_until_us = sim_now_us() + sim_between(100, 5000) * SIM_MS;
-}
-
-static void each_part(struct sim_cluster *c, void (*fn)(struct sim_part *p))
-{
-    for (int i = 0; i < c->topics_n; i++)
-        for (int j = 0; j < c->topics[i]->parts_n; j++)
-            fn(&c->topics[i]->parts[j]);
 }
 
 static void happen(struct scenario *s, enum fault_kind kind)
 {
-    struct sim_broker *b;
-
     switch (kind) {
     case FAULT_CUT:
         cut_one(some_broker(s));
@@ -174,40 +158,22 @@ static void happen(struct scenario *s, enum fault_kind kind)
         sim_listener_cut_all(&some_broker(s)->listener);
         break;
     case FAULT_MOVE_LEADER:
-        move_leader(s);
+        fault_move_leader(s);
         break;
     case FAULT_RESTART:
-        b = some_broker(s);
-        broker_stop(b, sim_between(50, 5000) * SIM_MS);
+        broker_stop(some_broker(s), sim_between(50, 5000) * SIM_MS);
         break;
     case FAULT_SLOW:
     case FAULT_SILENT:
     case FAULT_THROTTLE:
+    case FAULT_STUCK:
         trouble(s, kind);
         break;
     case FAULT_REPLICAS:
-        starve(s);
+        fault_starve(s);
         break;
-    case FAULT_KILL:
-        kill_mirror(s);
-        break;
-    case FAULT_CLOCK:
-        sim_wall_jump(sim_between(-3600, 3600) * 1000);
-        break;
-    case FAULT_TOPICS:
-        change_topics(s);
-        break;
-    case FAULT_PAYLOAD:
-        s->source->corrupt_payload = (int32_t)sim_between(0, 30);
-        break;
-    case FAULT_OLD:
-        s->feed->old = true;
-        each_part(s->target, log_expire);
-        break;
-    case FAULT_STOP:
-        stop_mirror(s);
-        break;
-    case FAULT_KINDS:
+    default:
+        happen_more(s, kind);
         break;
     }
 }
@@ -215,21 +181,55 @@ static void happen(struct scenario *s, enum fault_kind kind)
 static void on_fault(struct sim_event *e)
 {
     struct scenario *s = container_of(e, struct scenario, next_fault);
-    int kind = (int)sim_between(0, FAULT_KINDS - 1);
+    const struct fault_plan *p = &s->plan[s->next_plan];
+    struct rand luck;
 
-    while (!(s->faults & 1u << kind))
-        kind = (kind + 1) % FAULT_KINDS;
-    happen(s, kind);
-    s->faults_done++;
-    sim_event_set(e, sim_between(10 * SIM_MS, s->fault_pause_us));
+    if (!s->keep || s->keep[s->next_plan]) {
+        rand_init(&luck, p->luck);
+        sim_rand_use(&luck);
+        sim_say("fault %d", s->next_plan);
+        happen(s, p->kind);
+        sim_rand_use(NULL);
+        s->faults_done++;
+    }
+    if (++s->next_plan < s->planned)
+        sim_event_set(e, s->plan[s->next_plan].at_us - sim_now_us());
+}
+
+void faults_plan(struct scenario *s, const struct scenario_options *o)
+{
+    int64_t pause_us = sim_between(100, 4000) * SIM_MS;
+    int64_t at_us = sim_now_us() + sim_between(10, 5000) * SIM_MS, end_us = sim_now_us() + s->feed_us;
+
+    for (int i = 0; i < FAULT_KINDS; i++)
+        if (o->faults & 1u << i && (o->all || sim_chance(i < FAULT_STUCK ? 40 : 20)))
+            s->faults |= 1u << i;
+    s->lossy = fault_some_cluster(s);
+    if (s->lossy == s->target && !o->all && s->faults & (1u << FAULT_UNCLEAN | 1u << FAULT_CRASH | 1u << FAULT_ANEW))
+        s->faults &= ~(1u << FAULT_RETENTION);
+    /* After a kill the records behind the stored pair are counted, not compared: a source that lost some of them
+     * meanwhile is more than that can bear (docs/invariants.md). */
+    if (!o->all && s->faults & (1u << FAULT_UNCLEAN | 1u << FAULT_CRASH))
+        s->faults &= ~(1u << FAULT_KILL | 1u << FAULT_STOP | 1u << FAULT_ZOMBIE);
+    /* Nothing fences a batch that a broker takes up only when it has forgotten who wrote it (rules 5.5, method B). */
+    if (!o->all && s->faults & 1u << FAULT_OLD)
+        s->faults &= ~(1u << FAULT_STUCK);
+    s->keep = o->keep;
+    while (s->faults && at_us < end_us && s->planned < FAULTS_MAX) {
+        int kind = (int)sim_between(0, FAULT_KINDS - 1);
+
+        while (!(s->faults & 1u << kind))
+            kind = (kind + 1) % FAULT_KINDS;
+        s->plan[s->planned++] =
+            (struct fault_plan){ .at_us = at_us, .kind = kind, .luck = rand_next(sim_rand()) };
+        at_us += sim_between(10 * SIM_MS, pause_us);
+    }
 }
 
 void faults_start(struct scenario *s)
 {
     s->next_fault.fn = on_fault;
-    s->start_again.fn = on_start_again;
-    s->start_again.arg = s->end_stop.arg = s;
-    s->end_stop.fn = on_end_stop;
+    s->well_all.fn = on_well_all;
     for (int side = 0; side < 2; side++) {
         struct sim_cluster *c = side ? s->target : s->source;
 
@@ -238,14 +238,21 @@ void faults_start(struct scenario *s)
             s->well[side][i].arg = &c->brokers[i];
         }
     }
-    s->fault_pause_us = sim_between(100, 4000) * SIM_MS;
-    if (s->faults)
-        sim_event_set(&s->next_fault, sim_between(10, 5000) * SIM_MS);
+    if (s->planned)
+        sim_event_set(&s->next_fault, s->plan[0].at_us - sim_now_us());
+}
+
+static void end_starving(struct sim_part *p)
+{
+    p->not_enough_until_us = 0;
 }
 
 void faults_stop(struct scenario *s)
 {
     sim_event_cancel(&s->next_fault);
+    sim_event_cancel(&s->well_all);
+    on_well_all(&s->well_all);
+    fault_zombie_end(s);
     s->feed->old = false;
     for (int side = 0; side < 2; side++) {
         struct sim_cluster *c = side ? s->target : s->source;
@@ -253,7 +260,7 @@ void faults_stop(struct scenario *s)
         c->corrupt_payload = c->corrupt_any = 0;
         for (int i = 0; i < c->brokers_n; i++)
             make_well(&c->brokers[i]);
-        each_part(c, end_starving);
+        fault_each_part(c, end_starving);
     }
     sim_say("all is well from here on");
 }

@@ -5,12 +5,15 @@
 
 #include "base/alloc.h"
 #include "base/must.h"
+#include "tally.h"
 #include "wire/compress.h"
+#include "wire/prim.h"
 #include "wire/record.h"
 
 #include <string.h>
 
 #define RECORDS_MAX  30
+#define UNIQUE       8 /* bytes at the front of each record: no two are equal */
 #define VALUE_USUAL  200
 #define VALUE_LARGE  30000
 #define OLD_MS       (30 * 86400 * INT64_C(1000))
@@ -40,13 +43,16 @@ static void note(struct feed_part *p, struct truth t)
 
 /* --- one batch --- */
 
-static struct str some_bytes(struct buf *b, int64_t most)
+static struct str some_bytes(struct buf *b, int64_t most, bool unique)
 {
-    size_t at = b->n, n = (size_t)sim_between(0, most);
+    static uint64_t count;
+    size_t at = b->n, from = unique ? UNIQUE : 0, n = from + (size_t)sim_between(0, most);
     char *p = buf_grow(b, n);
 
+    if (unique)
+        store_u64(p, ++count * 0x9e3779b97f4a7c15u);
     /* Runs, so that codecs have something to do. */
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = from; i < n; i++)
         p[i] = (char)(i % 16 == 0 ? sim_between(0, 255) : p[i - 1]);
     return str_of(b->p + at, n);
 }
@@ -58,14 +64,17 @@ static void fill_record(struct record *r, struct buf *scratch, const struct feed
     buf_clear(scratch);
     (void)buf_grow(scratch, 2 * VALUE_LARGE + 1024); /* no move under the strings */
     buf_clear(scratch);
-    r->key = sim_chance(20) && !s->compacted ? STR_NULL : some_bytes(scratch, 20);
     r->value = sim_chance(5) ? STR_NULL
-                             : some_bytes(scratch, s->large && sim_chance(5) ? VALUE_LARGE : VALUE_USUAL);
+                             : some_bytes(scratch, s->large && sim_chance(5) ? VALUE_LARGE : VALUE_USUAL, true);
+    if (str_is_null(r->value))
+        r->key = some_bytes(scratch, 20, true);
+    else
+        r->key = sim_chance(20) && !s->compacted ? STR_NULL : some_bytes(scratch, 20, false);
     r->header_count = sim_chance(20) ? (int32_t)sim_between(1, 3) : 0;
     buf_init(&headers, 4 * KiB);
     for (int32_t i = 0; i < r->header_count; i++) {
         struct record_header h = { .key = STR("h"),
-                                   .value = sim_chance(20) ? STR_NULL : some_bytes(scratch, 10) };
+                                   .value = sim_chance(20) ? STR_NULL : some_bytes(scratch, 10, false) };
 
         record_put_header(&headers, &h);
     }
@@ -104,6 +113,8 @@ static void fill_area(struct making *m, const struct feed_shape *s)
     if (m->b.attributes & BATCH_LOG_APPEND_TIME)
         m->b.max_timestamp = sim_wall_ms();
     m->b.last_offset_delta = delta - 1;
+    if (delta != m->b.count)
+        tally(TALLY_HOLES);
 }
 
 /* Seals and appends; gives the base offset. */
@@ -178,6 +189,7 @@ static void write_empty(struct feed *f, struct feed_part *p)
                        .last_offset_delta = (int32_t)sim_between(0, 9), .base_timestamp = -1,
                        .max_timestamp = -1 };
 
+    tally(TALLY_HOLES);
     append(f, p, &b, STR(""));
     if (sim_chance(50)) /* or nothing at all */
         p->log->batches[p->log->batches_n - 1].gone = true;
@@ -199,9 +211,11 @@ static void end_txn(struct feed *f, struct feed_part *p, struct feed_txn *txn, b
     marker = append(f, p, &b, buf_str(&area));
     buf_fini(&area);
     if (!commit)
+        tally(TALLY_ABORTED);
+    if (!commit)
         log_abort(p->log, txn->producer_id, txn->first, marker);
     for (size_t i = p->n; i-- > 0 && p->truths[i].offset >= txn->first;)
-        if (p->truths[i].producer_id == txn->producer_id)
+        if (p->truths[i].producer_id == txn->producer_id && p->truths[i].state == TRUTH_OPEN)
             p->truths[i].state = commit ? TRUTH_THERE : TRUTH_ABORTED;
     txn->first = -1;
 }
@@ -223,8 +237,67 @@ void feed_sync(struct feed_part *p)
     if (p->cuts == p->log->cuts)
         return;
     p->cuts = p->log->cuts;
-    while (p->n > 0 && p->truths[p->n - 1].offset >= p->log->end)
+    while (p->n > 0 && p->truths[p->n - 1].state != TRUTH_LOST && p->truths[p->n - 1].offset >= p->log->end)
         p->n--;
+}
+
+static void lose(struct feed_part *p, struct truth *t)
+{
+    if (t->state != TRUTH_THERE)
+        return;
+    t->state = TRUTH_LOST;
+    t->loss = p->losses;
+}
+
+void feed_cut(struct feed_part *p, int64_t was)
+{
+    if (!p->log)
+        return;
+    p->losses++;
+    p->lost_us = p->cut_us = sim_now_us();
+    p->cuts = p->log->cuts;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->truths[i].state != TRUTH_THERE || p->truths[i].offset < p->log->end)
+            continue;
+        if (p->truths[i].offset >= was)
+            p->truths[i].state = TRUTH_ABORTED; /* nobody has seen it */
+        else
+            lose(p, &p->truths[i]);
+    }
+}
+
+void feed_expire(struct feed_part *p)
+{
+    p->losses++;
+    p->lost_us = sim_now_us();
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->truths[i].offset >= p->log->start || p->truths[i].state != TRUTH_THERE)
+            continue;
+        lose(p, &p->truths[i]);
+        p->truths[i].expired = true;
+    }
+}
+
+void feed_anew(struct feed_topic *t)
+{
+    for (int32_t j = 0; j < SIM_PARTS; j++) {
+        struct feed_part *p = &t->parts[j];
+
+        if (!p->log)
+            continue;
+        p->losses++;
+        p->lost_us = p->cut_us = sim_now_us();
+        feed_sync(p);
+        for (size_t i = 0; i < p->n; i++) {
+            if (p->truths[i].state == TRUTH_OPEN)
+                p->truths[i].state = TRUTH_ABORTED; /* nobody ever sees it */
+            lose(p, &p->truths[i]);
+        }
+        for (int k = 0; k < FEED_TXNS; k++)
+            p->txns[k].first = -1;
+        p->cuts = p->log->cuts + 1; /* that of the birth */
+        p->sequence = 0;
+    }
 }
 
 static void on_next(struct sim_event *e)
@@ -244,7 +317,7 @@ static void on_next(struct sim_event *e)
         for (int i = 0; i < FEED_TXNS; i++)
             p->txns[i] = (struct feed_txn){ .producer_id = 5000 + i, .first = -1 };
     }
-    if (p->log->leader < 0)
+    if (p->log->leader < 0 || !broker_topic_is_there(t->topic))
         return;
     feed_sync(p);
     for (int64_t n = sim_between(1, 4); n > 0; n--)

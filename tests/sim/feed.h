@@ -10,13 +10,16 @@
 
 #include "broker.h"
 
-enum truth_state { TRUTH_OPEN, TRUTH_THERE, TRUTH_ABORTED };
+/* LOST: the source lost it after somebody may have read it: of those that went together the copy has a first part. */
+enum truth_state { TRUTH_OPEN, TRUTH_THERE, TRUTH_ABORTED, TRUTH_LOST };
 
 struct truth {
     int64_t offset;
     uint64_t digest;
     int64_t producer_id; /* whose transaction, -1: none */
     enum truth_state state;
+    uint32_t loss;    /* counts what went together */
+    bool expired;     /* by retention: what was not copied must be told */
 };
 
 struct feed_txn {
@@ -28,9 +31,10 @@ struct feed_txn {
 
 struct feed_part {
     struct sim_part *log;
-    struct truth *truths; /* by offset */
+    struct truth *truths; /* in the order in which they were written */
     size_t n, room;
-    uint32_t cuts;
+    uint32_t cuts, losses;
+    int64_t lost_us, cut_us; /* when something was last lost, and when not by retention; 0: never */
     int32_t sequence;
     int64_t producer_id;
     struct feed_txn txns[FEED_TXNS];
@@ -63,8 +67,14 @@ struct feed *feed_new(struct sim_cluster *c, int64_t pause_us);
 struct feed_topic *feed_add_topic(struct feed *f, const char *name, int32_t parts);
 /* Open transactions end, and nothing more is written. */
 void feed_stop(struct feed *f);
-/* The truth after the log has lost its tail. */
+/* The truth after the log has lost its tail, which nobody can have read. */
 void feed_sync(struct feed_part *p);
+/* The same after it has lost more: up to `was`, the high watermark, somebody may have read. */
+void feed_cut(struct feed_part *p, int64_t was);
+/* The log's start has moved. */
+void feed_expire(struct feed_part *p);
+/* The topic is about to be made anew. */
+void feed_anew(struct feed_topic *t);
 
 struct record;
 uint64_t feed_digest(const struct record *r, int64_t timestamp_ms);

@@ -31,7 +31,7 @@ struct loop {
     int64_t mail_us;               /* when the last of them is due */
     struct list_node socks;
     struct rand rand;
-    bool dead, stopped;
+    bool dead, stopped, paused;
     uint64_t turns;
     void *owner;
     char name[32];
@@ -43,7 +43,7 @@ static void plan_turn(struct loop *l)
 {
     int64_t at_us = sched_next_us(&l->sched);
 
-    if (l->dead)
+    if (l->dead || l->paused)
         return;
     if (l->mail)
         at_us = MIN(at_us, l->mail->at_us);
@@ -96,6 +96,15 @@ void loop_sim_kill(struct loop *l)
 {
     l->dead = true;
     sim_event_cancel(&l->turn);
+}
+
+void loop_sim_pause(struct loop *l, bool paused)
+{
+    l->paused = paused;
+    if (paused)
+        sim_event_cancel(&l->turn);
+    else
+        plan_turn(l);
 }
 
 bool loop_sim_is_dead(const struct loop *l)

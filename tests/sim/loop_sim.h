@@ -12,6 +12,8 @@ void loop_sim_kick(struct loop *l);
 /* The loop stands still for good, as after kill -9: its memory stays, nothing of it runs again. */
 void loop_sim_kill(struct loop *l);
 bool loop_sim_is_dead(const struct loop *l);
+/* SIGSTOP and SIGCONT: it stands still, and goes on where it was. */
+void loop_sim_pause(struct loop *l, bool paused);
 
 /* Turns so far: a loop that spins has too many. */
 uint64_t loop_sim_turns(const struct loop *l);

@@ -10,6 +10,7 @@
 #include "loop_sim.h"
 #include "mirror/view_build.h"
 #include "sim.h"
+#include "tally.h"
 
 #include <stdio.h>
 
@@ -26,17 +27,34 @@ struct mirror {
     int32_t directors_n, stopping;
     struct timer tick;
     bool stopped, all_stored;
+    struct view *view; /* the last one; NULL: none yet */
 };
+
+/* Those that were killed: their memory stays, as that of a process that is no more but for its leaks. */
+static struct {
+    struct mirror *at[256];
+    size_t n;
+} killed;
+
+static int32_t starving; /* percent */
+
+static void drop_view(struct mirror *m)
+{
+    struct snapshot *s = m->view ? &m->view->snapshot : NULL;
+
+    if (s)
+        snapshot_drop(&s);
+    m->view = NULL;
+}
 
 static void on_tick(struct timer *t)
 {
     struct mirror *m = container_of(t, struct mirror, tick);
     struct view_process p = { .version = STR("0"), .commit = STR("0"), .instance = STR("sim"),
                               .now_ms = loop_wall_ms(m->control), .workers = MIRROR_WORKERS };
-    struct view *v = view_build(&p, m->directors, m->directors_n);
-    struct snapshot *s = &v->snapshot;
 
-    snapshot_drop(&s);
+    drop_view(m);
+    m->view = view_build(&p, m->directors, m->directors_n);
     for (int32_t i = 0; i < m->directors_n; i++)
         director_ask_reports(m->directors[i]);
     timer_set_ms(m->control, t, VIEW_MS);
@@ -90,7 +108,28 @@ void mirror_kill(struct mirror **mp)
         loop_sim_kill(m->worlds[i].loop);
         net_sim_kill(m->worlds[i].loop);
     }
+    if (killed.n < COUNT(killed.at))
+        killed.at[killed.n++] = m;
     *mp = NULL;
+}
+
+static void pause_all(struct mirror *m, bool paused)
+{
+    loop_sim_pause(m->control, paused);
+    for (int32_t i = 0; i < MIRROR_WORKERS; i++)
+        loop_sim_pause(m->worlds[i].loop, paused);
+}
+
+void mirror_pause(struct mirror *m)
+{
+    sim_say("SIGSTOP");
+    pause_all(m, true);
+}
+
+void mirror_continue(struct mirror *m)
+{
+    sim_say("SIGCONT");
+    pause_all(m, false);
 }
 
 static void on_director_stopped(void *arg, bool stored)
@@ -123,6 +162,7 @@ void mirror_free(struct mirror **mp)
     struct mirror *m = *mp;
 
     timer_cancel(m->control, &m->tick);
+    drop_view(m);
     for (int32_t i = 0; i < MIRROR_WORKERS; i++) {
         net_sim_sweep(m->worlds[i].loop);
         loop_free(&m->worlds[i].loop);
@@ -153,4 +193,67 @@ uint64_t mirror_turns(const struct mirror *m)
     for (int32_t i = 0; i < MIRROR_WORKERS; i++)
         n += loop_sim_turns(m->worlds[i].loop);
     return n;
+}
+
+bool mirror_is_well(const struct mirror *m, char *what, size_t room)
+{
+    snprintf(what, room, "there is no view yet");
+    for (int32_t i = 0; m->view && i < m->view->flows_n; i++) {
+        const struct view_flow *f = &m->view->flows[i];
+
+        if (fault_is_set(&f->fault)) {
+            snprintf(what, room, "the flow has %s: %s", f->fault.code, f->fault.text);
+            return false;
+        }
+        for (int64_t j = 0; j < f->partitions_n; j++) {
+            const struct view_partition *p = &f->partitions[j];
+
+            snprintf(what, room, "%.*s-%d is %s: %s", STR_ARG(p->topic), p->partition, p->state, p->fault.text);
+            /* One that has nothing to copy may show a fault until something comes: nobody tells it that all is well. */
+            if (!str_eq(str_c(p->state), STR("copying")) && !str_eq(str_c(p->state), STR("caught-up")) &&
+                p->lag_records != 0)
+                return false;
+        }
+    }
+    return m->view != NULL;
+}
+
+/* --- memory that the system does not give: the linker puts these in the place of mem_try and pool_take --- */
+
+void *__real_mem_try(size_t size);
+void *__wrap_mem_try(size_t size);
+struct block *__real_pool_take(struct pool *p, size_t size, size_t reserved);
+struct block *__wrap_pool_take(struct pool *p, size_t size, size_t reserved);
+
+static bool in_pool;
+
+void mirror_sim_starve(int32_t percent)
+{
+    starving = percent;
+}
+
+static bool is_refused(void)
+{
+    if (!starving || !sim_chance(starving))
+        return false;
+    tally(TALLY_NO_MEMORY);
+    return true;
+}
+
+void *__wrap_mem_try(size_t size)
+{
+    return !in_pool && is_refused() ? NULL : __real_mem_try(size);
+}
+
+/* Answers may find no memory; batches that are made of records must. */
+struct block *__wrap_pool_take(struct pool *p, size_t size, size_t reserved)
+{
+    struct block *b;
+
+    if (reserved > 0 && is_refused())
+        return NULL;
+    in_pool = true;
+    b = __real_pool_take(p, size, reserved);
+    in_pool = false;
+    return b;
 }

@@ -15,6 +15,9 @@ struct mirror;
 struct mirror *mirror_start(const char *text, int64_t memory_max);
 /* kill -9: what it had sent is under way, nothing else of it is left but memory. */
 void mirror_kill(struct mirror **m);
+/* SIGSTOP, and SIGCONT. */
+void mirror_pause(struct mirror *m);
+void mirror_continue(struct mirror *m);
 /* SIGTERM; mirror_is_stopped becomes true within some seconds. */
 void mirror_stop(struct mirror *m);
 bool mirror_is_stopped(const struct mirror *m, bool *stored);
@@ -23,6 +26,10 @@ void mirror_free(struct mirror **m);
 
 /* Fails the run when memory is past its budget. */
 void mirror_check(const struct mirror *m);
+/* Percent of payload blocks that the system does not give. */
+void mirror_sim_starve(int32_t percent);
+/* Whether the last view shows every partition copying and nothing wrong; else *what says the first that is. */
+bool mirror_is_well(const struct mirror *m, char *what, size_t room);
 uint64_t mirror_turns(const struct mirror *m);
 
 #endif

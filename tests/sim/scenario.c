@@ -36,10 +36,13 @@ static void write_config(struct scenario *s)
              "offset.storage.partitions = 3\n"
              "refresh.topics.interval.seconds = %d\n"
              "target.offset.flush.interval.ms = %d\n"
-             "request.timeout.ms = %d\n"
-             "heliostat.memory.max = %lld\n",
-             (int)sim_between(2, 10), (int)sim_between(500, 10000), (int)sim_between(3000, 30000),
-             (long long)s->memory_max);
+             "target.producer.request.timeout.ms = %d\n"
+             "source.consumer.metadata.max.age.ms = %d\n"
+             "target.producer.metadata.max.age.ms = %d\n"
+             "heliostat.memory.max = %lld\n"
+             "%s",
+             (int)sim_between(2, 10), (int)sim_between(500, 10000), (int)sim_between(1500, 15000),
+             (int)sim_between(5000, 60000), (int)sim_between(5000, 60000), (long long)s->memory_max, sim_chance(30) ? "source.consumer.client.rack = near\n" : "");
 }
 
 static void build(struct scenario *s)
@@ -93,14 +96,17 @@ static void watch_until(struct scenario *s, int64_t span_us)
         watch(s, LOOK_US);
 }
 
+/* Everything is copied, and no fault is told that has no cause any more. */
 static void heal(struct scenario *s)
 {
     int64_t end = sim_now_us() + HEAL_US;
+    char what[600] = "there is no mirror";
 
-    while (!check_is_complete(s->check) || !s->mirror || s->stopping) {
+    while (!check_is_complete(s->check) || !s->mirror || s->stopping || !mirror_is_well(s->mirror, what, sizeof(what))) {
         if (sim_now_us() > end) {
             check_describe(s->check);
-            sim_fail("the copy is not complete %" PRId64 " s after all was well", HEAL_US / SIM_S);
+            sim_fail("the copy is not complete, or not well, %" PRId64 " s after all was well: %s", HEAL_US / SIM_S,
+                     what);
         }
         watch(s, LOOK_US);
     }
@@ -124,25 +130,26 @@ static void stop_and_start(struct scenario *s)
     if (!stored)
         sim_fail("positions were not stored though both clusters were there");
     mirror_free(&s->mirror);
-    check_now(s->check);
+    check_all_stored(s->check);
     s->mirror = mirror_start(s->config, s->memory_max);
     watch_until(s, AGAIN_US);
     if (!check_is_complete(s->check))
         sim_fail("the copy was complete before the restart");
+    check_losses(s->check);
 }
 
-void scenario_run(uint64_t seed, unsigned faults, bool all, bool corrupt)
+void scenario_run(uint64_t seed, const struct scenario_options *o, struct scenario_result *out)
 {
-    struct scenario *s = mem_new(sizeof(*s));
+    static struct scenario *s; /* found by who looks for leaks */
 
+    s = mem_new(sizeof(*s));
     s->seed = seed;
-    s->corrupt = corrupt;
+    s->corrupt = o->corrupt;
     sim_begin(seed);
     build(s);
-    for (int i = 0; i < FAULT_KINDS; i++)
-        if (faults & 1u << i && (all || sim_chance(40)))
-            s->faults |= 1u << i;
-    s->mirror = mirror_start(s->config, s->memory_max);
+    faults_plan(s, o);
+    out->faults_planned = s->planned;
+    fault_mirror_start(s);
     faults_start(s);
     watch_until(s, s->feed_us);
     faults_stop(s);

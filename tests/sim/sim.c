@@ -16,6 +16,7 @@ static struct {
     uint64_t seed;
     int64_t now_us, jumped_ms;
     struct rand rand;
+    struct rand *luck; /* instead of it */
     struct sim_event **heap;
     size_t count, room;
     uint64_t ran;
@@ -49,10 +50,15 @@ struct rand *sim_rand(void)
     return &world.rand;
 }
 
+void sim_rand_use(struct rand *r)
+{
+    world.luck = r;
+}
+
 int64_t sim_between(int64_t least, int64_t most)
 {
     must(least <= most);
-    return least + (int64_t)rand_below(&world.rand, (uint64_t)(most - least) + 1);
+    return least + (int64_t)rand_below(world.luck ? world.luck : &world.rand, (uint64_t)(most - least) + 1);
 }
 
 bool sim_chance(int64_t percent)

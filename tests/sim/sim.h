@@ -28,6 +28,8 @@ int64_t sim_wall_ms(void);
 void sim_wall_jump(int64_t by_ms);
 
 struct rand *sim_rand(void);
+/* What sim_between and sim_chance draw from until it is NULL again: the luck of one fault. */
+void sim_rand_use(struct rand *r);
 int64_t sim_between(int64_t least, int64_t most); /* both included */
 bool sim_chance(int64_t percent);
 

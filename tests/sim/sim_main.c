@@ -1,30 +1,21 @@
-/* sim_main.c -- runs seeds, each in a process of its own, and says how to repeat what failed.
+/* sim_main.c -- runs seeds and says how to repeat what failed.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   sim --seeds N [--from S] [--calm | --corrupt | --only KIND,KIND...]
- *   sim --seed S [--trace] ...
+ *   sim --seeds N [--from S] [--jobs J] [--first] [--calm | --corrupt | --only KIND,KIND...]
+ *   sim --seed S [--trace] [--faults N,N... | --faults none] ...      some of the seed's faults
+ *   sim --shrink S ...                                                few faults with which it fails still
  */
-#include "base/log.h"
-#include "scenario.h"
+#include "runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define SEED_SECONDS 120 /* of real time: more is a hang */
-
-struct options {
-    uint64_t from, count;
-    bool trace, corrupt;
-    const char *only; /* kinds of faults; NULL: any, as the seed decides */
-    unsigned faults;
-};
-
 static const char *const kinds[FAULT_KINDS] = {
-    "cut", "cut-all", "move-leader", "restart", "slow", "silent", "throttle", "replicas",
-    "kill", "clock", "topics", "payload", "old", "stop",
+#define KIND(id, name) name,
+    FAULT_KINDS_ALL(KIND)
+#undef KIND
 };
 
 /* All of those that are named happen. */
@@ -47,48 +38,16 @@ static unsigned read_kinds(const char *names)
     return bits;
 }
 
-static void no_log(const char *line, size_t n)
+static const char *read_faults(const char *numbers)
 {
-    (void)line;
-    (void)n;
-}
+    static char keep[FAULTS_MAX];
+    struct str rest = str_c(numbers), one;
+    int64_t n;
 
-static void trace_log(const char *line, size_t n)
-{
-    sim_say("%.*s", (int)n - 1, line);
-}
-
-static void run(const struct options *o, uint64_t seed)
-{
-    sim_trace(o->trace);
-    log_setup(LOG_TEXT, o->trace ? LOG_DEBUG : LOG_ERROR, sim_wall_ms, o->trace ? trace_log : no_log);
-    scenario_run(seed, o->faults, o->only != NULL, o->corrupt);
-}
-
-/* A world is a process, so that one that fails takes no other with it. */
-static bool run_apart(const struct options *o, uint64_t seed)
-{
-    int status = 0;
-    pid_t pid;
-
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        alarm(SEED_SECONDS);
-        run(o, seed);
-        fflush(NULL);
-        _exit(0);
-    }
-    if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return false;
-    if (status == 0)
-        return true;
-    if (WIFSIGNALED(status))
-        fprintf(stderr, "seed %llu died of signal %d\n", (unsigned long long)seed, WTERMSIG(status));
-    fprintf(stderr, "repeat: sim --seed %llu --trace%s%s%s%s\n", (unsigned long long)seed,
-            o->corrupt ? " --corrupt" : "", o->faults ? "" : " --calm", o->only ? " --only " : "",
-            o->only ? o->only : "");
-    return false;
+    while (str_next(&rest, ',', &one))
+        if (str_to_i64(one, &n) && n >= 0 && n < FAULTS_MAX)
+            keep[n] = 1;
+    return keep;
 }
 
 static uint64_t number(const char *text)
@@ -96,29 +55,61 @@ static uint64_t number(const char *text)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
+static void note_words(struct scenario_options *o, const char *word, const char *value)
+{
+    size_t n = strlen(o->words);
+
+    snprintf(o->words + n, sizeof(o->words) - n, "%s%s%s%s", n ? " " : "", word, value ? " " : "",
+             value ? value : "");
+}
+
+static void print_tallies(const struct runner *r)
+{
+    for (int i = 0; i < TALLIES_N; i++)
+        printf("%12llu  %s\n", (unsigned long long)r->sums[i], tally_text(i));
+}
+
 int main(int argc, char **argv)
 {
-    struct options o = { .from = 1, .count = 1, .faults = (1u << FAULT_KINDS) - 1 };
-    uint64_t failed = 0;
+    struct runner r = { .jobs = (int)sysconf(_SC_NPROCESSORS_ONLN) };
+    struct scenario_options *o = &r.options;
+    uint64_t from = 1, count = 1;
+    bool shrink = false, one = false;
 
+    o->faults = FAULTS_ANY;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--seeds"))
-            o.count = number(argv[++i]);
-        else if (!strcmp(argv[i], "--from") || !strcmp(argv[i], "--seed"))
-            o.from = number(argv[++i]);
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+        if (!strcmp(argv[i], "--seeds") && value)
+            count = number(argv[++i]);
+        else if (!strcmp(argv[i], "--from") && value)
+            from = number(argv[++i]);
+        else if (!strcmp(argv[i], "--seed") && value)
+            from = number(argv[++i]), one = true;
+        else if (!strcmp(argv[i], "--shrink") && value)
+            from = number(argv[++i]), one = shrink = true;
+        else if (!strcmp(argv[i], "--jobs") && value)
+            r.jobs = (int)number(argv[++i]);
+        else if (!strcmp(argv[i], "--first"))
+            r.first = true;
         else if (!strcmp(argv[i], "--trace"))
-            o.trace = true;
+            o->trace = true;
         else if (!strcmp(argv[i], "--calm"))
-            o.faults = 0;
+            o->faults = 0, note_words(o, "--calm", NULL);
         else if (!strcmp(argv[i], "--corrupt"))
-            o.corrupt = true;
-        else if (!strcmp(argv[i], "--only") && argv[i + 1])
-            o.faults = read_kinds(o.only = argv[++i]);
+            o->corrupt = true, note_words(o, "--corrupt", NULL);
+        else if (!strcmp(argv[i], "--only") && value)
+            o->faults = read_kinds(argv[++i]), o->all = true, note_words(o, "--only", argv[i]);
+        else if (!strcmp(argv[i], "--faults") && value)
+            o->keep = read_faults(argv[++i]);
         else
             return fprintf(stderr, "sim: what is %s?\n", argv[i]), 2;
     }
-    for (uint64_t seed = o.from; seed < o.from + o.count; seed++)
-        failed += !run_apart(&o, seed);
-    printf("%llu seeds, %llu failed\n", (unsigned long long)o.count, (unsigned long long)failed);
-    return failed ? 1 : 0;
+    if (shrink)
+        return runner_shrink(&r, from);
+    runner_seeds(&r, from, count);
+    if (!one && !o->trace)
+        print_tallies(&r);
+    printf("%llu seeds, %llu failed\n", (unsigned long long)r.ran, (unsigned long long)r.failed);
+    return r.failed ? 1 : 0;
 }
