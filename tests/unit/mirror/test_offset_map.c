@@ -85,8 +85,9 @@ static struct offset_map *through_the_store(struct offset_map *m, struct rand *d
         offset_map_stored(m, 5);
     for (size_t i = 0; i < m->n; i++) {
         memcpy(bytes[n], m->blocks[i].bytes, m->blocks[i].n);
-        parts[n++] = (struct offset_part){ .number = m->blocks[i].number, .source = m->blocks[i].source,
-                                           .target = m->blocks[i].target, .runs = str_of(bytes[n], m->blocks[i].n) };
+        parts[n] = (struct offset_part){ .number = m->blocks[i].number, .source = m->blocks[i].source,
+                                         .target = m->blocks[i].target, .runs = str_of(bytes[n], m->blocks[i].n) };
+        n++;
     }
     for (size_t i = 0; i < n; i++)
         parts[i].runs.p = bytes[i];
