@@ -89,7 +89,7 @@ def test_too_few_replicas_at_the_target(pair, three, name):
     feed.create_topic(flow.source, flow.name, 1)
     on_two(three, flow.remote())
     feed.set_config(flow.target, flow.remote(), min_insync_replicas=2)
-    with Heliostat(flow.config()) as h:
+    with Heliostat(flow.config(offset__storage__replication__factor=3)) as h:
         h.wait_ready()
         three.kill(2)
         feed.write(flow.source, flow.name, numbers(0, 100))
