@@ -83,24 +83,6 @@ def test_records_deleted_at_the_target(flow):
         assert [a["to"] for a in offsets.ask(h, flow, flow.name, 0, [100, 199])] == [100, 199]
 
 
-def test_too_few_replicas_at_the_target(pair, three, name):
-    """One of the two replicas that min.insync.replicas asks for is away: told by name, and over by itself."""
-    flow = Flow(name, pair[0], three)
-    feed.create_topic(flow.source, flow.name, 1)
-    on_two(three, flow.remote())
-    feed.set_config(flow.target, flow.remote(), min_insync_replicas=2)
-    with Heliostat(flow.config(offset__storage__replication__factor=3)) as h:
-        h.wait_ready()
-        three.kill(2)
-        feed.write(flow.source, flow.name, numbers(0, 100))
-        h.wait(lambda h: any(p["fault"] and "NOT_ENOUGH_REPLICAS" in p["fault"]["code"] for p in h.partitions(flow.name)),
-               what="the fault")
-        three.restart(2)
-        h.wait_copied(flow.source, [flow.name])
-        h.wait(lambda h: not h.status()["faults"], what="the fault to be over")
-        assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
-
-
 def test_a_quota_slows_and_loses_nothing(flow):
     """The target's quota for all clients, 40 KB/s for some seconds."""
     feed.create_topic(flow.source, flow.name, 2)
