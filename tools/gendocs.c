@@ -42,10 +42,10 @@ static void events_page(struct buf *out)
                     "edit. The first two fields "
                     "say who; lines that agree in them\nare limited to a burst a minute.\n\n"
                     "| event | level | fields | meaning | what to do |\n|---|---|---|---|---|\n"));
-#define EVENT(id, name, level, fields, means, todo)                                                \
+#define EVENT(id, name, level, fields, means, advice)                                                \
     buf_put_str(out, STR("| `" name "` | " #level " | " fields " | "));                            \
     put_cell(out, means);                                                                          \
-    put_cell(out, todo);                                                                           \
+    put_cell(out, advice);                                                                           \
     buf_put_str(out, STR("\n"));
 #include "base/event.def"
 #undef EVENT
@@ -65,7 +65,7 @@ static void errors_page(struct buf *out)
 #define KERR(code, name, class, text)                                                              \
     buf_fmt(out, "| %d | `%s` | %s | %s |\n", code, #name, #class, text);
 #define KERR_IN(api, name, class) buf_fmt(out, "| | `%s` (%s) | %s | |\n", #name, #api, #class);
-#define KERR_DO(name, todo)
+#define KERR_DO(name, advice)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
@@ -73,7 +73,7 @@ static void errors_page(struct buf *out)
     buf_put_str(out, STR("\n## What to do\n\nStands behind the text of a fault.\n\n| name | what to do |\n|---|---|\n"));
 #define KERR(code, name, class, text)
 #define KERR_IN(api, name, class)
-#define KERR_DO(name, todo) buf_fmt(out, "| `%s` | %s |\n", #name, todo);
+#define KERR_DO(name, advice) buf_fmt(out, "| `%s` | %s |\n", #name, advice);
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN

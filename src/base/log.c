@@ -23,7 +23,7 @@ static const struct {
     const char *name;
     enum log_level level;
 } events[] = {
-#define EVENT(id, name, level, fields, means, todo) [EV_##id] = { name, LOG_##level },
+#define EVENT(id, name, level, fields, means, advice) [EV_##id] = { name, LOG_##level },
 #include "base/event.def"
 #undef EVENT
 };

@@ -22,7 +22,7 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 enum event {
-#define EVENT(id, name, level, fields, means, todo) EV_##id,
+#define EVENT(id, name, level, fields, means, advice) EV_##id,
 #include "base/event.def"
 #undef EVENT
     EV_COUNT

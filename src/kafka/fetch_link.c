@@ -150,14 +150,14 @@ static void wake_at(struct fetch_link *k, int64_t at_ms)
 /* The broker is too old to be read from, or we are. */
 static void tell_all(struct fetch_link *k, int32_t kerr)
 {
-    struct list_node todo, *n;
+    struct list_node due, *n;
 
-    list_init(&todo);
+    list_init(&due);
     while ((n = list_first(&k->wanted))) {
         list_remove(n);
-        list_add_tail(&todo, n);
+        list_add_tail(&due, n);
     }
-    while ((n = list_first(&todo)))
+    while ((n = list_first(&due)))
         fetch_tell_error(k->f, container_of(n, struct fetch_part, node), kerr);
 }
 

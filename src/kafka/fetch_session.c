@@ -23,14 +23,14 @@ static void clear_forgotten(struct fetch_link *k)
 /* Everything on the list goes where it belongs without a session. */
 static void relist(struct fetch_link *k, struct list_node *list)
 {
-    struct list_node todo, *n;
+    struct list_node due, *n;
 
-    list_init(&todo);
+    list_init(&due);
     while ((n = list_first(list))) {
         list_remove(n);
-        list_add_tail(&todo, n);
+        list_add_tail(&due, n);
     }
-    while ((n = list_first(&todo))) {
+    while ((n = list_first(&due))) {
         struct fetch_part *p = container_of(n, struct fetch_part, node);
 
         list_remove(n);

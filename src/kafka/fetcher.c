@@ -105,15 +105,15 @@ static void tell_homeless(struct fetcher *f, struct fetch_part *p, bool tick)
 
 static void settle(struct fetcher *f, bool tick)
 {
-    struct list_node todo, *n;
+    struct list_node due, *n;
 
-    list_init(&todo);
+    list_init(&due);
     while ((n = list_first(&f->homeless))) {
         list_remove(n);
-        list_add_tail(&todo, n);
+        list_add_tail(&due, n);
     }
     /* One by one, for a callback may add and remove whom it likes. */
-    while ((n = list_first(&todo))) {
+    while ((n = list_first(&due))) {
         struct fetch_part *p = container_of(n, struct fetch_part, node);
 
         list_remove(n);

@@ -15,17 +15,17 @@ static struct produce_request *free_request(struct produce_link *k)
 
 static void wake_due(struct produce_link *k)
 {
-    struct list_node todo, *n;
+    struct list_node due, *n;
 
     if (k->due_ms > loop_now_ms(k->p->loop))
         return;
     k->due_ms = INT64_MAX;
-    list_init(&todo);
+    list_init(&due);
     while ((n = list_first(&k->delayed))) {
         list_remove(n);
-        list_add_tail(&todo, n);
+        list_add_tail(&due, n);
     }
-    while ((n = list_first(&todo)))
+    while ((n = list_first(&due)))
         produce_part_place(k->p, container_of(n, struct produce_part, node));
 }
 
@@ -93,14 +93,14 @@ static void tell_waiting(struct produce_link *k)
 {
     const struct produce_failure f = { .error = link_error(k->link),
                                        .text = str_c(link_error_text(k->link)) };
-    struct list_node todo, *n;
+    struct list_node due, *n;
 
-    list_init(&todo);
+    list_init(&due);
     while ((n = list_first(&k->ready))) {
         list_remove(n);
-        list_add_tail(&todo, n);
+        list_add_tail(&due, n);
     }
-    while ((n = list_first(&todo))) {
+    while ((n = list_first(&due))) {
         struct produce_part *part = container_of(n, struct produce_part, node);
 
         produce_part_place(k->p, part);

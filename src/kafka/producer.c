@@ -83,15 +83,15 @@ static void look_after(struct producer *p, struct produce_part *part)
 static void on_homeless(struct timer *t)
 {
     struct producer *p = container_of(t, struct producer, homeless_timer);
-    struct list_node todo, *n;
+    struct list_node due, *n;
 
-    list_init(&todo);
+    list_init(&due);
     while ((n = list_first(&p->homeless))) {
         list_remove(n);
-        list_add_tail(&todo, n);
+        list_add_tail(&due, n);
     }
     /* One by one, for a callback may send and take back what it likes. */
-    while ((n = list_first(&todo))) {
+    while ((n = list_first(&due))) {
         struct produce_part *part = container_of(n, struct produce_part, node);
 
         produce_part_place(p, part);

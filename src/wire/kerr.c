@@ -16,7 +16,7 @@ static const struct {
 } rows[] = {
 #define KERR(code, name, class, text) [(code)-FIRST] = { #name, text, K_##class },
 #define KERR_IN(api, name, class)
-#define KERR_DO(name, todo)
+#define KERR_DO(name, advice)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
@@ -30,7 +30,7 @@ static const struct {
 } overrides[] = {
 #define KERR(code, name, class, text)
 #define KERR_IN(api, name, class) { API_##api, KERR_##name, K_##class },
-#define KERR_DO(name, todo)
+#define KERR_DO(name, advice)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
@@ -43,7 +43,7 @@ static const struct {
 } advice[] = {
 #define KERR(code, name, class, text)
 #define KERR_IN(api, name, class)
-#define KERR_DO(name, todo) { KERR_##name, "; " todo },
+#define KERR_DO(name, advice) { KERR_##name, "; " advice },
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN

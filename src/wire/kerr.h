@@ -29,7 +29,7 @@ enum kerr_class {
 enum kerr {
 #define KERR(code, name, class, text) KERR_##name = code,
 #define KERR_IN(api, name, class)
-#define KERR_DO(name, todo)
+#define KERR_DO(name, advice)
 #include "wire/kerr.def"
 #undef KERR
 #undef KERR_IN
