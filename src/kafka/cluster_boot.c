@@ -49,7 +49,7 @@ static void on_trigger(struct timer *t)
     struct cluster *cl = container_of(container_of(t, struct seat, trigger), struct cluster, seat);
 
     if (!cl->seat.bootstrap)
-        cluster_seat_rebootstrap(cl);
+        (void)cluster_seat_rebootstrap(cl);
 }
 
 /* Metadata is wanted from here on. */
@@ -196,14 +196,17 @@ void cluster_seat_served(struct cluster *cl)
     cl->answering = true;
 }
 
-void cluster_seat_rebootstrap(struct cluster *cl)
+bool cluster_seat_rebootstrap(struct cluster *cl)
 {
+    if (!may_rebootstrap(cl))
+        return false;
     log_event(EV_CLUSTER_REBOOT, kv_c("cluster", cl->name));
     timer_cancel(cl->loop, &cl->seat.trigger);
     conn_close(&cl->seat.conn);
     cl->seat.bootstrap = true;
     rest(cl);
     cluster_refresh(cl);
+    return true;
 }
 
 void cluster_seat_halt(struct cluster *cl)

@@ -133,7 +133,8 @@ void cluster_seat_failed(struct cluster *cl, enum err e, const char *text);
 void cluster_seat_want(struct cluster *cl);
 /* A metadata answer was good. */
 void cluster_seat_served(struct cluster *cl);
-void cluster_seat_rebootstrap(struct cluster *cl);
+/* False: metadata.recovery.strategy does not allow it (KIP-899, KIP-1102). */
+bool cluster_seat_rebootstrap(struct cluster *cl);
 void cluster_seat_halt(struct cluster *cl);
 
 /* cluster_meta.c */

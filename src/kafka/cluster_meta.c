@@ -51,10 +51,8 @@ static void set_gap(struct cluster *cl)
 /* False: the answer was of no use. */
 static bool accept_answer(struct cluster *cl, const struct kafka_metadata_response *r)
 {
-    if (r->error_code == KERR_REBOOTSTRAP_REQUIRED) {
-        cluster_seat_rebootstrap(cl);
+    if (r->error_code == KERR_REBOOTSTRAP_REQUIRED && cluster_seat_rebootstrap(cl))
         return false;
-    }
     if (r->error_code) {
         cluster_seat_failed(cl, E_KAFKA, kerr_name(r->error_code));
         return false;

@@ -27,12 +27,15 @@ TEST(rebootstraps_when_all_are_gone)
     rig_stop(&r);
 }
 
-TEST(rebootstraps_when_told)
+/* The broker that it knows sends it back to the bootstrap list. */
+static bool goes_when_told(enum client_recovery strategy, int64_t ms)
 {
     struct rig r;
+    bool gone;
 
     rig_start(&r);
     r.config.bootstrap = r.bootstrap + 2;
+    r.config.metadata_recovery_strategy = strategy;
     r.fakes[2].brokers = r.brokers; /* broker 1 only, who will send us back */
     r.fakes[2].brokers_n = 1;
     rig_up(&r);
@@ -40,9 +43,16 @@ TEST(rebootstraps_when_told)
     r.fakes[2].brokers = r.brokers + 2;
     fake_hang_up(&r.fakes[2].conns[0]);
     cluster_refresh(r.cl);
-    CHECK(test_run_until(r.l, has_broker_3, &r, 5000));
+    gone = test_run_until(r.l, has_broker_3, &r, ms);
     CHECK(r.fakes[0].asked[API_METADATA] > 0);
     rig_stop(&r);
+    return gone;
+}
+
+TEST(rebootstraps_when_told)
+{
+    CHECK(goes_when_told(CLIENT_RECOVERY_REBOOTSTRAP, 5000));
+    CHECK(!goes_when_told(CLIENT_RECOVERY_NONE, 500)); /* metadata.recovery.strategy=none: it stays (KIP-1102) */
 }
 
 static bool swallow_metadata(struct fake *f, struct fake_request *q)
