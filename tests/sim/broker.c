@@ -38,6 +38,13 @@ static const struct {
     { API_SYNC_GROUP, broker_sync_group },
     { API_API_VERSIONS, broker_api_versions },
     { API_CREATE_TOPICS, broker_create_topics },
+    { API_OFFSET_COMMIT, broker_offset_commit },
+    { API_OFFSET_FETCH, broker_offset_fetch },
+    { API_DELETE_TOPICS, broker_delete_topics },
+    { API_DELETE_RECORDS, broker_delete_records },
+    { API_OFFSET_FOR_LEADER_EPOCH, broker_offset_for_leader_epoch },
+    { API_ADD_PARTITIONS_TO_TXN, broker_add_partitions_to_txn },
+    { API_END_TXN, broker_end_txn },
     { API_INIT_PRODUCER_ID, broker_init_producer_id },
     { API_DESCRIBE_CONFIGS, broker_describe_configs },
     { API_CREATE_PARTITIONS, broker_create_partitions },
@@ -300,6 +307,11 @@ struct sim_cluster *broker_cluster_new(const char *name, int sub, int32_t broker
     return c;
 }
 
+bool broker_luck(const struct sim_cluster *c, int64_t percent)
+{
+    return !c->plain && sim_chance(percent);
+}
+
 bool broker_topic_is_there(const struct sim_topic *t)
 {
     return sim_now_us() >= t->absent_until_us;
@@ -364,7 +376,7 @@ struct sim_topic *broker_topic_new(struct sim_cluster *c, struct str name, int32
 {
     struct sim_topic *t = mem_new(sizeof(*t));
 
-    must(c->topics_n < SIM_TOPICS && name.n < sizeof(t->name));
+    must(c->topics_n < SIM_TOPICS_ALL && name.n < sizeof(t->name));
     c->topics[c->topics_n++] = t;
     t->cluster = c;
     t->max_message_bytes = SIM_MESSAGE_MAX;
@@ -409,7 +421,7 @@ void broker_move_leader(struct sim_part *p, int32_t to)
     if (!p->topic->keep_tail && to >= 0 && p->old_leader != to)
         log_truncate(p, sim_between(p->high_watermark, p->end));
     p->leader = to;
-    p->epoch++;
+    p->epoch += !(c->plain && c->newness < 2); /* before 4.0 one that is alone does not notice that it was away */
     p->news_us = sim_now_us() + sim_between(0, ELECTION_US);
     if (to >= 0)
         sim_event_hurry(&p->replicate, sim_between(0, c->replicate_us));
@@ -436,8 +448,10 @@ void broker_stop(struct sim_broker *b, int64_t for_us)
 
             if (p->leader != b->id)
                 continue;
-            if (to < 0)
+            if (to < 0) {
                 log_forget(p, 1);
+                log_expire(p); /* also when snapshots are loaded (rules 2.6) */
+            }
             broker_move_leader(p, to);
         }
     }

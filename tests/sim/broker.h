@@ -15,7 +15,10 @@
 #include "wire/kerr.h"
 
 #define SIM_BROKERS    3
-#define SIM_TOPICS     32
+#define SIM_TOPICS     32  /* of a feed */
+#define SIM_TOPICS_ALL 256 /* of a cluster */
+#define SIM_TXNS       32
+#define SIM_CONFIGS    24
 #define SIM_PARTS      16
 #define SIM_PIDS       256
 #define SIM_REMEMBERED 5 /* batches per producer id (rules 2.5) */
@@ -35,7 +38,7 @@ struct sim_batch {
 
 struct sim_seen {
     int32_t first, last;
-    int64_t base;
+    int64_t base, timestamp;
 };
 
 struct sim_pid {
@@ -83,18 +86,36 @@ struct sim_topic {
     int64_t absent_until_us; /* deleted; made anew then, or by who asks for it */
     uint32_t births;
     int64_t known_us; /* other brokers than the controller know it from then on */
-    int32_t max_message_bytes;
+    int32_t max_message_bytes, segment_bytes, min_isr; /* 0: does not matter */
+    int64_t before_max_ms, after_max_ms; /* of its records' times; 0: as the release has it */
+    bool compact, compact_only;
+    struct {
+        char name[48], value[64];
+    } configs[SIM_CONFIGS]; /* of its own */
+    int configs_n;
+};
+
+/* What a coordinator knows of a transactional id. */
+struct sim_txn {
+    char name[96]; /* "": free */
+    int64_t producer_id;
+    int16_t epoch, last_epoch; /* last: the one that the last end belonged to */
+    enum { TXN_EMPTY, TXN_OPEN, TXN_COMMITTED, TXN_ABORTED } state;
+    struct sim_part *parts[SIM_PARTS];
+    int parts_n;
 };
 
 /* --- brokers --- */
 
 /* What a fetch session wants of one partition. */
 struct sim_wish {
-    struct sim_topic *topic;
+    struct sim_topic *topic; /* NULL: there was none, by its name or its id */
+    char name[128];
     struct uuid id; /* that the topic had when it was named */
     int32_t partition, epoch, last_fetched_epoch, max_bytes;
     int64_t offset;
     int64_t told_hw, told_start; /* what the last answer said */
+    int64_t next_hw, next_start; /* what this one says */
 };
 
 struct sim_session {
@@ -124,7 +145,7 @@ struct sim_cluster {
     char id[24];
     struct sim_broker brokers[SIM_BROKERS];
     int32_t brokers_n, controller;
-    struct sim_topic *topics[SIM_TOPICS];
+    struct sim_topic *topics[SIM_TOPICS_ALL];
     int32_t topics_n;
     int64_t next_pid;
     int32_t newness; /* 0..2: how new the versions are that it offers */
@@ -133,6 +154,8 @@ struct sim_cluster {
     int32_t corrupt_any;     /* percent of answers with one wrong byte anywhere */
     int32_t corrupt_payload; /* percent of fetch answers with one wrong byte where the checksum sees it */
     int32_t metadata_lies;   /* percent of metadata answers that contradict themselves */
+    bool plain; /* nothing happens by luck, and clients may do wrong: tests/conform */
+    struct sim_txn txns[SIM_TXNS];
     uint64_t requests, corrupted;
 };
 
@@ -159,6 +182,7 @@ struct sim_topic *broker_topic_find(struct sim_cluster *c, struct str name);
 bool broker_topic_is_there(const struct sim_topic *t);
 /* Deletes it, and makes it anew after that time, or as soon as somebody asks for it: empty, with another id. */
 void broker_topic_anew(struct sim_topic *t, int64_t after_us);
+bool broker_topic_name_ok(struct str name);
 void broker_topic_grow(struct sim_topic *t, int32_t parts);
 
 /* Faults. */
@@ -186,10 +210,42 @@ bool broker_sync_group(struct sim_request *q);
 bool broker_heartbeat(struct sim_request *q);
 bool broker_leave_group(struct sim_request *q);
 bool broker_list_offsets(struct sim_request *q);
+bool broker_offset_for_leader_epoch(struct sim_request *q);
+bool broker_delete_topics(struct sim_request *q);
+bool broker_delete_records(struct sim_request *q);
+bool broker_offset_commit(struct sim_request *q);
+bool broker_offset_fetch(struct sim_request *q);
+bool broker_add_partitions_to_txn(struct sim_request *q);
+bool broker_end_txn(struct sim_request *q);
 bool broker_init_producer_id(struct sim_request *q);
 bool broker_describe_producers(struct sim_request *q);
 bool broker_fetch(struct sim_request *q);
 bool broker_produce(struct sim_request *q);
+
+/* What happens in so many of a hundred cases; never in a plain cluster. */
+bool broker_luck(const struct sim_cluster *c, int64_t percent);
+/* Why the coordinator takes no offsets from there, else KERR_NONE (broker_group.c). */
+int32_t broker_group_error(struct sim_cluster *c, struct str group, int32_t generation, struct str member,
+                           struct str instance);
+/* Whether a transactional batch may be written there (broker_txn.c). */
+int32_t broker_txn_error(struct sim_request *q, struct sim_part *p, const struct batch *b);
+
+/* --- broker_check.c --- */
+
+struct record_reader;
+/* Of a whole records field: one batch of today's format. */
+int32_t broker_check_form(struct str bytes, int version, struct batch *b);
+/* All that is looked at before sequences; b is what broker_check_form has found. *wrong gets the records that a broker
+ * names in its answer. */
+struct sim_wrong_records {
+    int32_t n, at[8];
+};
+int32_t broker_check_batch(const struct sim_topic *t, struct str bytes, const struct batch *b,
+                           struct sim_wrong_records *wrong);
+/* Sets times and their type as the leader of the topic does. */
+void broker_stamp_time(const struct sim_topic *t, char *bytes, size_t n);
+/* Its records; area is to be freed by buf_fini in any case. */
+bool broker_unpack(struct str bytes, const struct batch *b, struct buf *area, struct record_reader *out);
 
 /* --- broker_log.c --- */
 

@@ -51,10 +51,24 @@ static struct sim_session *open_session(struct sim_broker *b)
     return oldest;
 }
 
-static void forget(struct sim_session *s, const struct sim_topic *t, int32_t partition)
+/* Who is named in a request: by name, or by id. */
+struct named {
+    struct sim_topic *topic;
+    struct str name;
+    struct uuid id;
+};
+
+static bool is_wish(const struct sim_wish *w, const struct named *t, int32_t partition)
+{
+    if (w->partition != partition || w->topic != t->topic)
+        return false;
+    return t->topic || (t->name.n ? str_eq(t->name, str_c(w->name)) : memcmp(&w->id, &t->id, sizeof(w->id)) == 0);
+}
+
+static void forget(struct sim_session *s, const struct named *t, int32_t partition)
 {
     for (int i = 0; i < s->wishes_n; i++) {
-        if (s->wishes[i].topic != t || s->wishes[i].partition != partition)
+        if (!is_wish(&s->wishes[i], t, partition))
             continue;
         memmove(&s->wishes[i], &s->wishes[i + 1],
                 (size_t)(--s->wishes_n - i) * sizeof(s->wishes[0]));
@@ -62,17 +76,17 @@ static void forget(struct sim_session *s, const struct sim_topic *t, int32_t par
     }
 }
 
-static void wish(struct sim_session *s, struct sim_topic *t,
-                 const struct kafka_fetch_request_partition *p)
+static void wish(struct sim_session *s, const struct named *t, const struct kafka_fetch_request_partition *p)
 {
     int i = 0;
 
-    while (i < s->wishes_n && (s->wishes[i].topic != t || s->wishes[i].partition != p->partition))
+    while (i < s->wishes_n && !is_wish(&s->wishes[i], t, p->partition))
         i++;
     if (i == s->wishes_n) {
         must(s->wishes_n < SIM_WISHES);
-        s->wishes[s->wishes_n++] = (struct sim_wish){ .topic = t, .partition = p->partition,
+        s->wishes[s->wishes_n++] = (struct sim_wish){ .topic = t->topic, .partition = p->partition,
                                                       .told_hw = -1, .told_start = -1 };
+        memcpy(s->wishes[i].name, t->name.p, MIN(t->name.n, sizeof(s->wishes[i].name) - 1));
     }
     if (memcmp(&s->wishes[i].id, &t->id, sizeof(t->id)) != 0)
         s->wishes[i].told_hw = s->wishes[i].told_start = -1;
@@ -83,11 +97,17 @@ static void wish(struct sim_session *s, struct sim_topic *t,
     s->wishes[i].offset = p->fetch_offset;
 }
 
-static struct sim_topic *topic_of(struct sim_request *q, struct str name, const struct uuid *id)
+static struct named named_of(struct sim_request *q, struct str name, const struct uuid *id)
 {
     struct sim_cluster *c = q->broker->cluster;
+    struct named t = { .name = q->head.version >= 13 ? STR("") : name, .id = *id };
 
-    return q->head.version >= 13 ? broker_topic_by_id(c, id) : broker_topic_find(c, name);
+    t.topic = q->head.version >= 13 ? broker_topic_by_id(c, id) : broker_topic_find(c, name);
+    if (t.topic) {
+        t.name = str_c(t.topic->name);
+        t.id = t.topic->id;
+    }
+    return t;
 }
 
 static void update_wishes(struct sim_request *q, struct sim_session *s)
@@ -96,17 +116,17 @@ static void update_wishes(struct sim_request *q, struct sim_session *s)
 
     for (int32_t i = 0; i < m->topics.n; i++) {
         const struct kafka_fetch_request_topic *in = &m->topics.at[i];
-        struct sim_topic *t = topic_of(q, in->topic, &in->topic_id);
+        struct named t = named_of(q, in->topic, &in->topic_id);
 
-        for (int32_t j = 0; t && j < in->partitions.n; j++)
-            wish(s, t, &in->partitions.at[j]);
+        for (int32_t j = 0; j < in->partitions.n; j++)
+            wish(s, &t, &in->partitions.at[j]);
     }
     for (int32_t i = 0; i < m->forgotten_topics_data.n; i++) {
         const struct kafka_fetch_request_forgotten *in = &m->forgotten_topics_data.at[i];
-        struct sim_topic *t = topic_of(q, in->topic, &in->topic_id);
+        struct named t = named_of(q, in->topic, &in->topic_id);
 
-        for (int32_t j = 0; t && j < in->partitions.n; j++)
-            forget(s, t, in->partitions.at[j]);
+        for (int32_t j = 0; j < in->partitions.n; j++)
+            forget(s, &t, in->partitions.at[j]);
     }
 }
 
@@ -121,7 +141,7 @@ static int32_t enter(struct sim_request *q, struct fetch_note *note)
         if (s)
             memset(s, 0, sizeof(*s));
         note->session = &note->without;
-        if (m->session_epoch == 0 && sim_chance(95)) { /* else the cache is full */
+        if (m->session_epoch == 0 && !broker_luck(q->broker->cluster, 5)) { /* else the cache is full */
             note->session = open_session(q->broker);
             note->session->by_id = q->head.version >= 13;
         }
@@ -178,7 +198,7 @@ static void read_batches(const struct sim_part *p, int64_t from, int64_t bound, 
             continue;
         }
         if (r->bytes + b->n > limit && !(whole && r->bytes == 0)) {
-            r->bytes = MAX(r->bytes, limit); /* cut, even inside the header */
+            r->bytes = r->batches ? MAX(r->bytes, limit) : 0; /* cut, even inside a header; but the first is whole */
             return;
         }
         r->bytes += b->n;
@@ -207,6 +227,8 @@ static int32_t serve_error(struct sim_request *q, const struct sim_wish *w, stru
 {
     int32_t kerr;
 
+    if (!w->topic)
+        return q->head.version >= 13 ? KERR_UNKNOWN_TOPIC_ID : KERR_UNKNOWN_TOPIC_OR_PARTITION;
     if (q->head.version >= 13 && memcmp(&w->id, &w->topic->id, sizeof(w->id)) != 0)
         return KERR_UNKNOWN_TOPIC_ID; /* rules 4.5 */
     kerr = broker_leader_error(q->broker, w->topic, w->partition, w->epoch, out);
@@ -297,6 +319,8 @@ static void fill_part(struct sim_request *q, const struct sim_wish *w, const str
     out->log_start_offset = r->start;
     out->preferred_read_replica = r->preferred;
     out->aborted_transactions.n = -1;
+    if (q->broker->cluster->newness > 0 && (r->kerr == KERR_UNKNOWN_TOPIC_OR_PARTITION || r->kerr == KERR_UNKNOWN_TOPIC_ID))
+        out->aborted_transactions.n = 0;
     out->records.head = STR_NULL;
     out->records.body = p ? collect(q, p, r) : STR("");
     if (r->diverging && q->head.version >= 12) {
@@ -310,16 +334,17 @@ static void fill_part(struct sim_request *q, const struct sim_wish *w, const str
 /* --- the answer --- */
 
 static struct kafka_fetch_response_topic *topic_entry(struct sim_request *q, struct kafka_fetch_response *r,
-                                                      const struct sim_topic *t)
+                                                      const struct sim_wish *w)
 {
+    const struct uuid *id = w->topic ? &w->topic->id : &w->id;
     struct kafka_fetch_response_topic *out;
 
     for (int32_t i = 0; i < r->responses.n; i++)
-        if (str_eq(r->responses.at[i].topic, str_c(t->name)))
+        if (str_eq(r->responses.at[i].topic, str_c(w->name)) && memcmp(&r->responses.at[i].topic_id, id, sizeof(*id)) == 0)
             return &r->responses.at[i];
     out = &r->responses.at[r->responses.n++];
-    out->topic = str_c(t->name);
-    out->topic_id = t->id;
+    out->topic = arena_str(&q->arena, str_c(w->name)); /* the wishes move */
+    out->topic_id = *id;
     out->partitions.at = arena_array(&q->arena, SIM_PARTS, sizeof(*out->partitions.at));
     return out;
 }
@@ -339,6 +364,18 @@ static void rotate(struct sim_session *s, const bool *gave)
             s->wishes[n++] = all[i];
 }
 
+/* A topic that was not there when it was named may have come. */
+static struct sim_wish *look_again(struct sim_request *q, struct sim_wish *w)
+{
+    struct sim_cluster *c = q->broker->cluster;
+
+    if (!w->topic)
+        w->topic = w->name[0] ? broker_topic_find(c, str_c(w->name)) : broker_topic_by_id(c, &w->id);
+    if (w->topic && !w->name[0])
+        memcpy(w->name, w->topic->name, sizeof(w->name));
+    return w;
+}
+
 /* True when there is enough to answer with. */
 static bool build(struct sim_request *q, struct fetch_note *note, struct kafka_fetch_response *r, bool *gave)
 {
@@ -347,37 +384,33 @@ static bool build(struct sim_request *q, struct fetch_note *note, struct kafka_f
     size_t left = (size_t)MIN(m->max_bytes, RESPONSE_MAX), got = 0;
     bool at_once = false;
 
-    r->responses.at = arena_array(&q->arena, SIM_TOPICS, sizeof(*r->responses.at));
+    r->responses.at = arena_array(&q->arena, SIM_TOPICS_ALL, sizeof(*r->responses.at));
     r->responses.n = 0;
     for (int i = 0; i < s->wishes_n; i++) {
-        struct sim_wish *w = &s->wishes[i];
+        struct sim_wish *w = look_again(q, &s->wishes[i]);
         struct reading reading = read_part(q, w, left - MIN(left, got), got == 0);
         bool news = reading.high_watermark != w->told_hw || reading.start != w->told_start;
         struct kafka_fetch_response_topic *t;
 
+        w->next_hw = reading.high_watermark;
+        w->next_start = reading.start;
         gave[i] = reading.bytes > 0;
         at_once = at_once || reading.kerr || reading.diverging || reading.preferred >= 0;
         got += reading.bytes;
         if (!note->full && !news && !reading.kerr && !reading.diverging && !reading.bytes &&
             reading.preferred < 0)
             continue;
-        t = topic_entry(q, r, w->topic);
+        t = topic_entry(q, r, w);
         fill_part(q, w, &reading, &t->partitions.at[t->partitions.n++]);
     }
     return at_once || (got > 0 && got >= (size_t)MAX(m->min_bytes, 0)) || m->max_wait_ms <= 0;
 }
 
-static void note_told(struct sim_request *q, struct sim_session *s)
+static void note_told(struct sim_session *s)
 {
     for (int i = 0; i < s->wishes_n; i++) {
-        const struct sim_part *p = &s->wishes[i].topic->parts[s->wishes[i].partition];
-
-        if (p->leader != q->broker->id) {
-            s->wishes[i].told_hw = p->follower_mark;
-            continue;
-        }
-        s->wishes[i].told_hw = p->high_watermark;
-        s->wishes[i].told_start = p->start;
+        s->wishes[i].told_hw = s->wishes[i].next_hw;
+        s->wishes[i].told_start = s->wishes[i].next_start;
     }
 }
 
@@ -417,7 +450,7 @@ bool broker_fetch(struct sim_request *q)
     }
     r.session_id = note->id;
     r.throttle_time_ms = q->broker->throttle_ms;
-    note_told(q, note->session);
+    note_told(note->session);
     rotate(note->session, gave);
     broker_answer(q, &r);
     return true;

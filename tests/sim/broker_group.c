@@ -15,16 +15,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GROUPS_MAX  8
-#define MEMBERS_MAX 64
-#define PORT        9092
+#define GROUPS_MAX       64
+#define MEMBERS_MAX      64
+#define SESSION_LEAST_MS 6000
+#define SESSION_MOST_MS  1800000
+#define PORT             9092
 
 enum group_phase { EMPTY, PREPARING, COMPLETING, STABLE };
 
 struct member {
     struct sim_group *group;
     bool there, back; /* has joined again for the generation that is being prepared */
-    char id[64], instance[64];
+    bool named;       /* has only been given an id */
+    char id[64], instance[64], protocol[32];
     int64_t session_us, rebalance_us;
     struct buf metadata, assignment;
     struct sim_event expiry;
@@ -35,7 +38,7 @@ struct sim_group {
     char name[128];
     enum group_phase phase;
     int32_t generation;
-    char leader[64];
+    char leader[64], type[32];
     int64_t not_before_us; /* the initial delay */
     struct member members[MEMBERS_MAX];
     struct sim_event due;
@@ -73,7 +76,7 @@ static int count(const struct sim_group *g, bool only_missing)
     int n = 0;
 
     for (int i = 0; i < MEMBERS_MAX; i++)
-        n += g->members[i].there && !(only_missing && g->members[i].back);
+        n += g->members[i].there && !g->members[i].named && !(only_missing && g->members[i].back);
     return n;
 }
 
@@ -83,12 +86,12 @@ static void prepare(struct sim_group *g)
 
     if (g->phase == PREPARING)
         return;
-    g->not_before_us = g->phase == EMPTY && sim_chance(50) ? sim_now_us() + sim_between(0, 3) * SIM_S : 0;
+    g->not_before_us = g->phase == EMPTY && broker_luck(g->cluster, 50) ? sim_now_us() + sim_between(0, 3) * SIM_S : 0;
     g->phase = PREPARING;
     for (int i = 0; i < MEMBERS_MAX; i++) {
         struct member *m = &g->members[i];
 
-        if (!m->there)
+        if (!m->there || m->named)
             continue;
         m->back = false;
         longest_us = MAX(longest_us, m->rebalance_us);
@@ -106,6 +109,8 @@ static void remove_member(struct member *m)
 {
     sim_event_cancel(&m->expiry);
     m->there = false;
+    if (m->named)
+        return;
     if (m->group->phase == STABLE || m->group->phase == COMPLETING)
         prepare(m->group);
     look(m->group);
@@ -130,18 +135,18 @@ static void complete(struct sim_group *g)
     for (int i = 0; i < MEMBERS_MAX; i++) {
         struct member *m = &g->members[i];
 
-        if (m->there && !m->back) {
+        if (m->there && !m->back && !m->named) {
             sim_event_cancel(&m->expiry);
             m->there = false;
         }
-        leader_stays = leader_stays || (m->there && strcmp(m->id, g->leader) == 0);
+        leader_stays = leader_stays || (m->there && !m->named && strcmp(m->id, g->leader) == 0);
     }
     g->phase = count(g, false) ? COMPLETING : EMPTY;
     g->generation++;
     for (int i = 0; i < MEMBERS_MAX; i++) {
         struct member *m = &g->members[i];
 
-        if (!m->there)
+        if (!m->there || m->named)
             continue;
         if (!leader_stays)
             snprintf(g->leader, sizeof(g->leader), "%s", m->id);
@@ -225,8 +230,10 @@ static bool answer_join(struct sim_request *q, int32_t error, const struct sim_g
 
     codec_init(&kafka_join_group_response_msg, &r);
     r.error_code = (int16_t)error;
-    r.protocol_type = STR("heliostat");
-    r.protocol_name = STR("slots");
+    if (!error) {
+        r.protocol_type = str_c(g->type);
+        r.protocol_name = str_c(g->members[0].protocol);
+    }
     r.leader = leader;
     r.member_id = id;
     if (!error) {
@@ -236,9 +243,10 @@ static bool answer_join(struct sim_request *q, int32_t error, const struct sim_g
     if (!error && str_eq(leader, id)) {
         r.members.at = arena_array(&q->arena, MEMBERS_MAX, sizeof(*r.members.at));
         for (int i = 0; i < MEMBERS_MAX; i++)
-            if (g->members[i].there)
+            if (g->members[i].there && !g->members[i].named)
                 r.members.at[r.members.n++] = (struct kafka_join_group_response_member){
-                    .member_id = str_c(g->members[i].id), .metadata = buf_str(&g->members[i].metadata)
+                    .member_id = str_c(g->members[i].id), .metadata = buf_str(&g->members[i].metadata),
+                    .group_instance_id = g->members[i].instance[0] ? str_c(g->members[i].instance) : STR_NULL
                 };
     }
     broker_answer(q, &r);
@@ -275,6 +283,44 @@ static bool wait_join(struct sim_request *q)
     return answer_join(q, KERR_NONE, g, str_c(m->id), str_c(g->leader), false);
 }
 
+/* Whether all that are in it speak a protocol that the new one speaks. */
+static bool is_understood(const struct sim_group *g, const struct kafka_join_group_request *r)
+{
+    bool alike = r->protocols.n > 0 && r->protocol_type.n > 0;
+
+    for (int i = 0; alike && i < MEMBERS_MAX; i++) {
+        const struct member *m = &g->members[i];
+        bool speaks = false;
+
+        if (!m->there || m->named || str_eq(r->member_id, str_c(m->id)))
+            continue;
+        for (int32_t k = 0; k < r->protocols.n; k++)
+            speaks = speaks || str_eq(r->protocols.at[k].name, str_c(m->protocol));
+        alike = speaks && str_eq(r->protocol_type, str_c(g->type));
+    }
+    return alike;
+}
+
+static int32_t check_join(const struct sim_group *g, const struct kafka_join_group_request *r)
+{
+    if (r->group_id.n == 0)
+        return KERR_INVALID_GROUP_ID;
+    if (r->session_timeout_ms < SESSION_LEAST_MS || r->session_timeout_ms > SESSION_MOST_MS)
+        return KERR_INVALID_SESSION_TIMEOUT;
+    return is_understood(g, r) ? KERR_NONE : KERR_INCONSISTENT_GROUP_PROTOCOL;
+}
+
+/* Who is new is given a name first, and comes again with it (version 4 and later). */
+static struct str name_only(struct sim_group *g, const struct kafka_join_group_request *r)
+{
+    struct member *m = add(g, r);
+
+    m->named = true;
+    m->session_us = r->session_timeout_ms * SIM_MS;
+    alive(m);
+    return str_c(m->id);
+}
+
 bool broker_join_group(struct sim_request *q)
 {
     const struct kafka_join_group_request *r = q->msg;
@@ -284,19 +330,25 @@ bool broker_join_group(struct sim_request *q)
 
     if (q->stage == 1)
         return wait_join(q);
-    if (sim_chance(2))
+    if (broker_luck(q->broker->cluster, 2))
         return answer_join(q, sim_chance(50) ? KERR_NOT_COORDINATOR : KERR_COORDINATOR_LOAD_IN_PROGRESS, g,
                            r->member_id, STR(""), false);
-    if (r->member_id.n)
+    error = check_join(g, r);
+    if (!error && r->member_id.n)
         error = know(g, r->member_id, r->group_instance_id, &m);
-    else if (r->group_instance_id.n && (m = find(g, STR_NULL, r->group_instance_id)) && replace(q, g, m))
+    else if (!error && r->group_instance_id.n && (m = find(g, STR_NULL, r->group_instance_id)) && replace(q, g, m))
         return true;
+    if (!error && !r->member_id.n && !r->group_instance_id.n && q->head.version >= 4)
+        return answer_join(q, KERR_MEMBER_ID_REQUIRED, g, name_only(g, r), STR(""), false);
     if (error)
         return answer_join(q, error, g, r->member_id, STR(""), false);
     prepare(g);
     if (!m)
         m = add(g, r);
-    take(&m->metadata, r->protocols.n ? r->protocols.at[0].metadata : STR(""));
+    m->named = false;
+    snprintf(g->type, sizeof(g->type), "%.*s", STR_ARG(r->protocol_type));
+    snprintf(m->protocol, sizeof(m->protocol), "%.*s", STR_ARG(r->protocols.at[0].name));
+    take(&m->metadata, r->protocols.at[0].metadata);
     m->session_us = r->session_timeout_ms * SIM_MS;
     m->rebalance_us = r->rebalance_timeout_ms * SIM_MS;
     m->back = true;
@@ -361,7 +413,7 @@ bool broker_heartbeat(struct sim_request *q)
             error = KERR_REBALANCE_IN_PROGRESS;
     }
     codec_init(&kafka_heartbeat_response_msg, &a);
-    a.error_code = (int16_t)(sim_chance(1) ? KERR_NOT_COORDINATOR : error);
+    a.error_code = (int16_t)(broker_luck(q->broker->cluster, 1) ? KERR_NOT_COORDINATOR : error);
     broker_answer(q, &a);
     return true;
 }
@@ -372,15 +424,41 @@ bool broker_leave_group(struct sim_request *q)
     struct sim_group *g = group_of(q->broker->cluster, r->group_id);
     struct kafka_leave_group_response a;
 
+    codec_init(&kafka_leave_group_response_msg, &a);
+    a.members.at = arena_array(&q->arena, (size_t)r->members.n, sizeof(*a.members.at));
+    a.members.n = r->members.n;
     for (int32_t i = 0; i < r->members.n; i++) {
         struct member *m = find(g, r->members.at[i].member_id, r->members.at[i].group_instance_id);
 
+        a.members.at[i].member_id = r->members.at[i].member_id;
+        a.members.at[i].group_instance_id = r->members.at[i].group_instance_id;
         if (m)
             remove_member(m);
+        else
+            a.members.at[i].error_code = KERR_UNKNOWN_MEMBER_ID;
     }
-    codec_init(&kafka_leave_group_response_msg, &a);
     broker_answer(q, &a);
     return true;
+}
+
+/* --- offsets --- */
+
+/* Who is not a member may only store offsets of a group without members (rules 6). */
+int32_t broker_group_error(struct sim_cluster *c, struct str group, int32_t generation, struct str member,
+                           struct str instance)
+{
+    struct sim_group *g = group_of(c, group);
+    struct member *m;
+    int32_t error;
+
+    if (generation < 0 && !member.n)
+        return g->phase == EMPTY ? KERR_NONE : KERR_UNKNOWN_MEMBER_ID;
+    error = know(g, member, instance, &m);
+    if (!error && generation != g->generation)
+        error = KERR_ILLEGAL_GENERATION;
+    if (!error && g->phase == COMPLETING)
+        error = KERR_REBALANCE_IN_PROGRESS;
+    return error;
 }
 
 /* --- FindCoordinator: any broker does --- */

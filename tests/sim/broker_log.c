@@ -64,7 +64,8 @@ static void note_seen(struct sim_pid *pid, const struct batch *b, int64_t base)
     }
     pid->epoch = b->producer_epoch;
     pid->seen[pid->seen_n++] =
-        (struct sim_seen){ .first = b->base_sequence, .last = (int32_t)last, .base = base };
+        (struct sim_seen){ .first = b->base_sequence, .last = (int32_t)last, .base = base,
+                           .timestamp = b->max_timestamp };
 }
 
 static void note_producer(struct sim_part *p, const struct batch *b, int64_t base)
@@ -77,6 +78,8 @@ static void note_producer(struct sim_part *p, const struct batch *b, int64_t bas
     pid->timestamp = b->max_timestamp;
     if (b->attributes & BATCH_CONTROL) {
         pid->txn_first = -1;
+        if (pid->epoch != b->producer_epoch)
+            pid->seen_n = 0; /* what follows begins at 0 (rules 2.5) */
         pid->epoch = b->producer_epoch;
         return;
     }

@@ -1,4 +1,4 @@
-/* broker_meta.c -- what a simulated cluster says of itself: versions, topics, leaders; makes and grows topics.
+/* broker_meta.c -- what a simulated cluster says of itself: versions, topics, leaders.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "broker.h"
@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-#define PROPAGATE_US (300 * SIM_MS)
-#define PORT         9092
+#define PORT 9092
 
 /* Most version that a cluster of each newness offers: about 2.7, 3.x and 4.x (rules 6). */
 static const struct {
@@ -30,6 +29,13 @@ static const struct {
     { API_DESCRIBE_CONFIGS, 1, { 3, 4, 4 } },
     { API_CREATE_PARTITIONS, 0, { 2, 3, 3 } },
     { API_DESCRIBE_PRODUCERS, 0, { -1, 0, 0 } },
+    { API_OFFSET_COMMIT, 2, { 8, 8, 9 } },
+    { API_OFFSET_FETCH, 1, { 7, 8, 9 } },
+    { API_DELETE_TOPICS, 1, { 5, 6, 6 } },
+    { API_DELETE_RECORDS, 0, { 2, 2, 2 } },
+    { API_OFFSET_FOR_LEADER_EPOCH, 2, { 3, 4, 4 } },
+    { API_ADD_PARTITIONS_TO_TXN, 0, { 2, 3, 3 } },
+    { API_END_TXN, 0, { 2, 3, 5 } },
 };
 
 bool broker_api_versions(struct sim_request *q)
@@ -83,6 +89,14 @@ static void describe_topic(struct sim_request *q, struct sim_topic *t, struct st
 {
     codec_init(&kafka_metadata_response_topic_msg, out);
     out->name = name;
+    if (!t && !name.p) {
+        out->error_code = KERR_UNKNOWN_TOPIC_ID;
+        return;
+    }
+    if (name.p && !broker_topic_name_ok(name)) {
+        out->error_code = KERR_INVALID_TOPIC_EXCEPTION;
+        return;
+    }
     if (!t || (sim_now_us() < t->known_us && q->broker->id != q->broker->cluster->controller)) {
         out->error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
         return;
@@ -177,124 +191,13 @@ bool broker_metadata(struct sim_request *q)
         if (all && !broker_topic_is_there(c->topics[i]))
             continue;
         describe_topic(q, t, name, out);
+        if (!t && !name.p)
+            out->topic_id = m->topics.at[i].topic_id;
         if (!all || out->error_code == KERR_NONE)
             r.topics.n++;
     }
-    if (sim_chance(c->metadata_lies))
+    if (broker_luck(c, c->metadata_lies))
         lie(&r);
-    broker_answer(q, &r);
-    return true;
-}
-
-/* --- topics --- */
-
-/* Where there is no forwarding (before KRaft) only the controller does it. */
-static bool is_not_controller(const struct sim_request *q)
-{
-    return q->broker->cluster->newness < 2 && q->broker->id != q->broker->cluster->controller;
-}
-
-static int32_t create(struct sim_request *q, const struct kafka_create_topics_request_topic *want)
-{
-    struct sim_cluster *c = q->broker->cluster;
-    struct sim_topic *t;
-
-    if (is_not_controller(q))
-        return KERR_NOT_CONTROLLER;
-    if (broker_topic_find(c, want->name))
-        return KERR_TOPIC_ALREADY_EXISTS;
-    for (int32_t i = 0; i < c->topics_n; i++) {
-        if (!str_eq(want->name, str_c(c->topics[i]->name)))
-            continue;
-        c->topics[i]->absent_until_us = 0; /* it was deleted: the empty one that follows it is this */
-        return KERR_NONE;
-    }
-    if (want->replication_factor > c->brokers_n)
-        return KERR_INVALID_REPLICATION_FACTOR;
-    if (want->num_partitions == 0 || want->num_partitions > SIM_PARTS)
-        return KERR_INVALID_PARTITIONS;
-    t = broker_topic_new(c, want->name, want->num_partitions < 0 ? 1 : want->num_partitions);
-    t->known_us = sim_now_us() + sim_between(0, PROPAGATE_US);
-    sim_say("%s: topic %s with %d partitions", c->name, t->name, t->parts_n);
-    return KERR_NONE;
-}
-
-bool broker_create_topics(struct sim_request *q)
-{
-    const struct kafka_create_topics_request *m = q->msg;
-    struct kafka_create_topics_response r;
-
-    codec_init(&kafka_create_topics_response_msg, &r);
-    r.topics.at = arena_array(&q->arena, (size_t)m->topics.n, sizeof(*r.topics.at));
-    r.topics.n = m->topics.n;
-    for (int32_t i = 0; i < m->topics.n; i++) {
-        struct kafka_create_topics_response_topic *out = &r.topics.at[i];
-
-        codec_init(&kafka_create_topics_response_topic_msg, out);
-        out->name = m->topics.at[i].name;
-        out->error_message = STR_NULL;
-        out->configs.n = -1;
-        out->error_code = (int16_t)create(q, &m->topics.at[i]);
-    }
-    broker_answer(q, &r);
-    return true;
-}
-
-bool broker_create_partitions(struct sim_request *q)
-{
-    const struct kafka_create_partitions_request *m = q->msg;
-    struct kafka_create_partitions_response r;
-
-    codec_init(&kafka_create_partitions_response_msg, &r);
-    r.results.at = arena_array(&q->arena, (size_t)m->topics.n, sizeof(*r.results.at));
-    r.results.n = m->topics.n;
-    for (int32_t i = 0; i < m->topics.n; i++) {
-        const struct kafka_create_partitions_request_topic *want = &m->topics.at[i];
-        struct kafka_create_partitions_response_result *out = &r.results.at[i];
-        struct sim_topic *t = broker_topic_find(q->broker->cluster, want->name);
-
-        codec_init(&kafka_create_partitions_response_result_msg, out);
-        out->name = want->name;
-        out->error_message = STR_NULL;
-        if (is_not_controller(q))
-            out->error_code = KERR_NOT_CONTROLLER;
-        else if (!t)
-            out->error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
-        else if (want->count <= t->parts_n || want->count > SIM_PARTS)
-            out->error_code = KERR_INVALID_PARTITIONS;
-        else
-            broker_topic_grow(t, want->count);
-    }
-    broker_answer(q, &r);
-    return true;
-}
-
-bool broker_describe_configs(struct sim_request *q)
-{
-    const struct kafka_describe_configs_request *m = q->msg;
-    struct kafka_describe_configs_response r;
-
-    codec_init(&kafka_describe_configs_response_msg, &r);
-    r.results.at = arena_array(&q->arena, (size_t)m->resources.n, sizeof(*r.results.at));
-    r.results.n = m->resources.n;
-    for (int32_t i = 0; i < m->resources.n; i++) {
-        const struct kafka_describe_configs_request_resource *want = &m->resources.at[i];
-        struct kafka_describe_configs_response_result *out = &r.results.at[i];
-        struct kafka_describe_configs_response_config *c = arena_alloc(&q->arena, sizeof(*c));
-
-        codec_init(&kafka_describe_configs_response_result_msg, out);
-        out->resource_type = want->resource_type;
-        out->resource_name = want->resource_name;
-        out->error_message = STR_NULL;
-        if (!broker_topic_find(q->broker->cluster, want->resource_name))
-            out->error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;
-        codec_init(&kafka_describe_configs_response_config_msg, c);
-        c->name = STR("retention.ms");
-        c->value = STR("604800000");
-        c->config_source = 5;
-        out->configs.at = c;
-        out->configs.n = 1;
-    }
     broker_answer(q, &r);
     return true;
 }
