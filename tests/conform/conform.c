@@ -140,6 +140,7 @@ static void add_macro(struct str rest)
 static struct str read_file(const char *path)
 {
     FILE *f = fopen(path, "r");
+    struct str kept;
     struct buf text;
     char bytes[4096];
     size_t n;
@@ -152,7 +153,9 @@ static struct str read_file(const char *path)
     while ((n = fread(bytes, 1, sizeof(bytes), f)) > 0)
         buf_put(&text, bytes, n);
     fclose(f);
-    return arena_str(&all.arena, buf_str(&text));
+    kept = arena_str(&all.arena, buf_str(&text));
+    buf_fini(&text);
+    return kept;
 }
 
 static void load(const char *path)
