@@ -123,8 +123,12 @@ def rows(status):
 
 def table(demo, seconds):
     """The live table; on a terminal it stays in place."""
-    terminal, lines, before = sys.stdout.isatty(), 0, {}
+    terminal, lines = sys.stdout.isatty(), 0
+    started = time.monotonic() + 10  # new topics take a moment to have leaders everywhere
+    while time.monotonic() < started and sum(1 for row in rows(demo.mirror.status()) if row[2]) < len(FEEDS):
+        time.sleep(0.2)
     end, last = time.monotonic() + seconds, time.monotonic()
+    before = {name: records for name, _, records, *_ in rows(demo.mirror.status())}
     time.sleep(1)
     while time.monotonic() < end:
         now = time.monotonic()

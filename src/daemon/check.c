@@ -53,11 +53,6 @@ static int by_topic(const void *a, const void *b)
                    ((const struct check_topic *)b)->want->name);
 }
 
-static int by_have(const void *a, const void *b)
-{
-    return str_cmp(((const struct topic_have *)a)->name, ((const struct topic_have *)b)->name);
-}
-
 struct check_topic *check_topics(struct check_flow *f, size_t *n)
 {
     const struct plan *p = f->plan;
@@ -71,13 +66,9 @@ struct check_topic *check_topics(struct check_flow *f, size_t *n)
         all[p->creates[i].want - p->wants].create = &p->creates[i];
     for (size_t i = 0; i < p->grows_n; i++)
         all[p->grows[i].want - p->wants].grow = &p->grows[i];
-    if (p->haves_n)
-        qsort(p->haves, p->haves_n, sizeof(*p->haves), by_have);
     for (size_t i = 0; i < p->wants_n; i++) {
         const struct topic_want *w = &p->wants[i];
-        struct topic_have key = { .name = w->target_name };
-        const struct topic_have *have = p->haves_n ? bsearch(&key, p->haves, p->haves_n, sizeof(key), by_have)
-                                                   : NULL;
+        const struct topic_have *have = plan_find_have(p, w->target_name);
         struct check_topic *t = &all[i];
 
         t->want = w;

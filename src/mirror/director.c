@@ -185,6 +185,7 @@ static void director_step(struct task *t)
         if (!d->ready && !d->plan_only) {
             d->ready = true;
             director_heartbeats_start(d);
+            director_configs_start(d);
         }
         break;
     case DIRECTOR_LOSING:
@@ -318,6 +319,7 @@ struct director *director_new(struct loop *l, const struct flow_config *config,
     backoff_init(&d->backoff, 200, 10000);
     call_init(&d->call, 0, NULL, NULL);
     director_limits_init(&d->limits);
+    director_configs_init(&d->configs);
     make_ports(d, worlds, worlds_n);
     d->target = cluster_new(l, &config->target_admin, config->target_alias);
     d->target_changed.changed = on_target_changed;
@@ -370,6 +372,7 @@ void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg,
     timer_cancel(d->loop, &d->refresh);
     call_cancel(&d->call);
     director_limits_stop(&d->limits);
+    director_configs_stop(d);
     topic_reader_free(&d->reader);
     topic_writer_free(&d->namer);
     director_heartbeats_stop(d);
@@ -398,6 +401,7 @@ void director_free(struct director **dp)
             flow_port_free(&d->ports[i]);
     }
     director_limits_fini(&d->limits);
+    director_configs_fini(&d->configs);
     mem_free(d->ports);
     mem_free(d->reports);
     task_cancel(&d->step);

@@ -49,8 +49,10 @@ struct mirrored {
     struct str name, target_name; /* own memory */
     struct uuid id;
     int32_t partitions; /* handed to workers: [0, partitions) */
+    int32_t replicas;   /* of the copy; 0: not known */
     bool seen;          /* in this refresh */
     struct fault fault;
+    struct fault config_fault; /* a config of the copy that cannot be made the source's */
 };
 
 #define DIRECTOR_WRITERS_MAX 4096
@@ -84,6 +86,37 @@ struct director_limits {
         struct kafka_describe_configs_request configs;
         struct kafka_incremental_alter_configs_request alter;
     } request;
+};
+
+/* Who makes the configs of copies those of their sources (director_configs.c). */
+struct director_configs {
+    enum configs_state {
+        CONFIGS_OFF,
+        CONFIGS_RESTING, /* until the next round, or the next try */
+        CONFIGS_SOURCE,
+        CONFIGS_TARGET,
+        CONFIGS_ALTERING,
+    } state;
+    struct task step;
+    struct timer timer;
+    struct backoff backoff;
+    struct call call;
+    struct arena round; /* the names below */
+    struct str *names;  /* topics of this round */
+    size_t names_n, at; /* the portion under way begins at `at` */
+    struct arena arena; /* of the portion: its topics and requests */
+    struct config_topic *topics;
+    size_t topics_n;
+    struct filter *exclude;
+    union {
+        struct kafka_describe_configs_request describe;
+        struct kafka_incremental_alter_configs_request alter;
+    } request;
+    uint64_t altered;    /* entries */
+    int64_t differing;   /* entries of the round so far that are not the source's and stay so */
+    int64_t differ;      /* of the last full round */
+    int64_t last_ms;     /* wall clock of its end; 0: never */
+    struct fault fault;
 };
 
 struct director {
@@ -158,6 +191,7 @@ struct director {
     uint64_t heartbeats;
 
     struct director_limits limits;
+    struct director_configs configs;
 
     struct flow_port **ports;
     struct flow_report **reports;
@@ -218,6 +252,15 @@ void director_limits_stop(struct director_limits *l);
 void director_limits_fini(struct director_limits *l);
 /* All workers will be told what the topic of the target takes; raise_to: its max.message.bytes is set to that before. */
 void director_limits_ask(struct director *d, struct str topic, int64_t raise_to);
+
+/* director_configs.c */
+void director_configs_init(struct director_configs *c);
+/* The first round begins now. */
+void director_configs_start(struct director *d);
+/* The next round begins now instead of when it is due. */
+void director_configs_soon(struct director *d);
+void director_configs_stop(struct director *d);
+void director_configs_fini(struct director_configs *c);
 
 /* director_topics.c */
 void director_refresh(struct director *d);

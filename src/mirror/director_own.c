@@ -118,6 +118,7 @@ void director_lose(struct director *d, const char *why)
     topic_reader_free(&d->reader);
     topic_writer_free(&d->namer);
     director_heartbeats_stop(d);
+    director_configs_stop(d);
     director_fence_end(d);
     backoff_reset(&d->backoff);
     fault_clear(&d->fault);

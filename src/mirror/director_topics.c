@@ -288,11 +288,13 @@ static void take_want(struct director *d, size_t i)
     const struct topic_want *w = &d->plan->wants[i];
     struct mirrored *m = get_mirrored(d, w);
     const struct fault *f = plan_fault(d->plan, w);
+    const struct topic_have *have = plan_find_have(d->plan, w->target_name);
     struct uuid none = { 0 };
     bool anew = m->partitions && memcmp(&m->id, &none, sizeof(none)) != 0 &&
                 memcmp(&m->id, &d->plan->ids[i], sizeof(m->id)) != 0;
 
     m->seen = true;
+    m->replicas = have ? have->replicas : (int32_t)MAX(d->config->replication_factor, 0);
     take_fault(d, m, f);
     if (anew) {
         log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", m->name),
@@ -326,6 +328,8 @@ static void apply(struct director *d)
         free_mirrored(d, m);
     }
     d->last_refresh_ms = loop_wall_ms(d->loop);
+    if (d->plan->configs_left)
+        director_configs_soon(d);
     director_well(d);
     director_goto(d, DIRECTOR_RUNNING);
     director_wake(d);

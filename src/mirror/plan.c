@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define SAID_MAX 160 /* bytes of a broker's own words that are repeated */
 
@@ -103,11 +104,26 @@ static bool is_faulty(const struct plan *p, struct str target_name)
     return false;
 }
 
+static int by_have(const void *a, const void *b)
+{
+    return str_cmp(((const struct topic_have *)a)->name, ((const struct topic_have *)b)->name);
+}
+
+const struct topic_have *plan_find_have(const struct plan *p, struct str target_name)
+{
+    struct topic_have key = { .name = target_name };
+
+    return p->haves_n ? bsearch(&key, p->haves, p->haves_n, sizeof(key), by_have) : NULL;
+}
+
 void plan_decide(struct plan *p)
 {
     struct topic_action *actions = arena_array(p->arena, p->wants_n, sizeof(*actions));
-    size_t n = topics_plan(p->wants, p->wants_n, p->haves, p->haves_n, actions);
+    size_t n;
 
+    if (p->haves_n)
+        qsort(p->haves, p->haves_n, sizeof(*p->haves), by_have);
+    n = topics_plan(p->wants, p->wants_n, p->haves, p->haves_n, actions);
     p->creates = arena_array(p->arena, n, sizeof(*p->creates));
     p->grows = arena_array(p->arena, n, sizeof(*p->grows));
     p->create_of = arena_array(p->arena, p->wants_n, sizeof(*p->create_of));
@@ -127,20 +143,28 @@ void plan_decide(struct plan *p)
     }
 }
 
+struct topic_config *plan_entries(struct arena *a, const struct kafka_describe_configs_response_result *r, size_t *n)
+{
+    struct topic_config *all = arena_array(a, (size_t)MAX(r->configs.n, 0), sizeof(*all));
+
+    *n = (size_t)MAX(r->configs.n, 0);
+    for (size_t i = 0; i < *n; i++) {
+        const struct kafka_describe_configs_response_config *e = &r->configs.at[i];
+
+        all[i] = (struct topic_config){ arena_str(a, e->name), arena_str(a, e->value), e->config_source,
+                                        e->read_only, e->is_sensitive };
+    }
+    return all;
+}
+
 static void take_configs(struct plan *p, struct plan_create *c,
                          const struct kafka_describe_configs_response_result *r,
                          struct filter *exclude, const struct flow_config *config)
 {
-    size_t n = (size_t)MAX(r->configs.n, 0);
-    struct topic_config *all = arena_array(p->arena, n, sizeof(*all));
+    size_t n;
+    const struct topic_config *all = plan_entries(p->arena, r, &n);
     const struct topic_config **chosen = arena_array(p->arena, n, sizeof(void *));
 
-    for (size_t i = 0; i < n; i++) {
-        const struct kafka_describe_configs_response_config *e = &r->configs.at[i];
-
-        all[i] = (struct topic_config){ arena_str(p->arena, e->name), arena_str(p->arena, e->value),
-                                        e->config_source, e->read_only, e->is_sensitive };
-    }
     n = topics_creation_configs(all, n, exclude, config->defaults_from_source, chosen);
     c->configs = arena_array(p->arena, n, sizeof(*c->configs));
     for (size_t i = 0; i < n; i++)
@@ -231,6 +255,34 @@ static bool drop_config(struct plan_create *c, struct str name)
     return false;
 }
 
+/* The config that the target's words are about, the longest if several names fit; null: none. */
+static struct str named_config(const struct plan_create *c, struct str message)
+{
+    struct str found = STR_NULL;
+
+    for (size_t i = 0; message.n && i < c->configs_n; i++)
+        if (c->configs[i].name.n > found.n && str_find(message, c->configs[i].name, 0) >= 0)
+            found = c->configs[i].name;
+    return found;
+}
+
+/* The copy is wanted more than one of its configs: it is made without what is refused. */
+static bool do_without(struct plan *p, struct plan_create *c, const struct kafka_create_topics_response_topic *t,
+                       const struct flow_config *config)
+{
+    struct str name = named_config(c, t->error_message);
+
+    if (t->error_code != KERR_INVALID_CONFIG || c->configs_n == 0)
+        return false;
+    log_event(EV_CONFIG_REFUSED, kv_str("flow", config->name), kv_str("topic", c->want->target_name),
+              kv_c("code", kerr_name(t->error_code)), kv_str("config", name),
+              kv_str("text", str_part(t->error_message, 0, SAID_MAX)));
+    p->configs_left = true;
+    if (!drop_config(c, name))
+        c->configs_n = 0; /* which of them it is, nobody says: the comparison sets them one by one */
+    return true;
+}
+
 void plan_take_created(struct plan *p, struct plan_create *c,
                        const struct kafka_create_topics_response_topic *t,
                        const struct flow_config *config)
@@ -244,6 +296,8 @@ void plan_take_created(struct plan *p, struct plan_create *c,
     }
     if (t->error_code == KERR_INVALID_CONFIG && drop_config(c, topics_unknown_config(t->error_message)))
         return; /* once more without it */
+    if (do_without(p, c, t, config))
+        return;
     fault_set(&c->fault, p->now_ms, kerr_name(t->error_code),
               "topic %.*s cannot be created at the target: %s%s%s%.*s", STR_ARG(c->want->target_name),
               kerr_text(t->error_code), advice(t->error_code, "Create"), t->error_message.n ? "; it says: " : "",

@@ -66,6 +66,7 @@ struct plan {
         struct fault fault;
     } *faults;
     size_t faults_n, topics_max;
+    bool configs_left; /* copies were created without some of their configs */
 };
 
 struct plan *plan_new(struct arena *a, size_t topics_max, int64_t now_ms);
@@ -78,12 +79,19 @@ void plan_add_configs(struct plan *p, const struct kafka_describe_configs_respon
 
 struct plan_create *plan_find_create(struct plan *p, struct str target_name);
 struct plan_grow *plan_find_grow(struct plan *p, struct str target_name);
-/* Takes the broker's word on a creation: done, a fault, or one config fewer and another try. Logs. */
+/* Takes the broker's word on a creation: done, a fault, or fewer configs and another try: the periodic comparison of
+ * configs comes back to these. Logs. */
 void plan_take_created(struct plan *p, struct plan_create *c,
                        const struct kafka_create_topics_response_topic *t,
                        const struct flow_config *config);
 void plan_take_grown(struct plan *p, struct plan_grow *g, int32_t kerr, struct str message,
                      const struct flow_config *config);
+
+/* The entries of one topic, copied into a; *n gets their number. */
+struct topic_config *plan_entries(struct arena *a, const struct kafka_describe_configs_response_result *r, size_t *n);
+
+/* The copy as the target described it; NULL: it was not there. After plan_decide. */
+const struct topic_have *plan_find_have(const struct plan *p, struct str target_name);
 
 /* What is wrong with the topic; NULL: nothing. */
 const struct fault *plan_fault(const struct plan *p, const struct topic_want *w);

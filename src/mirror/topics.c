@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SOURCE_TOPIC         1
 #define SOURCE_STATIC_BROKER 4
 #define SOURCE_DEFAULT       5
 
@@ -79,6 +80,11 @@ size_t topics_plan(const struct topic_want *wants, size_t wants_n, const struct 
     return n;
 }
 
+static bool is_left_alone(const struct topic_config *e, struct filter *exclude)
+{
+    return e->source == SOURCE_STATIC_BROKER || e->read_only || e->sensitive || filter_accepts(exclude, e->name);
+}
+
 size_t topics_creation_configs(const struct topic_config *entries, size_t n, struct filter *exclude,
                                bool defaults_from_source, const struct topic_config **out)
 {
@@ -87,21 +93,27 @@ size_t topics_creation_configs(const struct topic_config *entries, size_t n, str
     for (size_t i = 0; i < n; i++) {
         const struct topic_config *e = &entries[i];
 
-        if ((e->source == SOURCE_DEFAULT && !defaults_from_source) ||
-            e->source == SOURCE_STATIC_BROKER || e->read_only || e->sensitive ||
-            str_is_null(e->value) || filter_accepts(exclude, e->name))
+        if ((e->source == SOURCE_DEFAULT && !defaults_from_source) || str_is_null(e->value) ||
+            is_left_alone(e, exclude))
             continue;
         out[made++] = e;
     }
     return made;
 }
 
-static struct str value_of(const struct topic_config *entries, size_t n, const char *name)
+static const struct topic_config *find(const struct topic_config *entries, size_t n, struct str name)
 {
     for (size_t i = 0; i < n; i++)
-        if (str_eq(entries[i].name, str_c(name)))
-            return entries[i].value;
-    return STR_NULL;
+        if (str_eq(entries[i].name, name))
+            return &entries[i];
+    return NULL;
+}
+
+static struct str value_of(const struct topic_config *entries, size_t n, const char *name)
+{
+    const struct topic_config *e = find(entries, n, str_c(name));
+
+    return e ? e->value : STR_NULL;
 }
 
 /* A limit; what is not set, or negative, limits nothing. */
@@ -111,6 +123,37 @@ static int64_t limit_of(const struct topic_config *entries, size_t n, const char
     int64_t limit;
 
     return str_is_null(text) || !str_to_i64(text, &limit) || limit < 0 ? INT64_MAX : limit;
+}
+
+static bool is_lower(const struct topic_config *was, struct str now)
+{
+    int64_t a, b;
+
+    return str_eq(was->name, STR("max.message.bytes")) && str_to_i64(was->value, &a) &&
+           (str_is_null(now) || (str_to_i64(now, &b) && b < a));
+}
+
+size_t topics_changes(const struct topic_sides *b, struct filter *exclude, bool defaults_from_source,
+                      bool never_lower, struct topic_change *out)
+{
+    size_t made = 0;
+
+    for (size_t i = 0; i < b->source_n; i++) {
+        const struct topic_config *e = &b->source[i];
+        const struct topic_config *has = find(b->target, b->target_n, e->name);
+        bool remove = e->source == SOURCE_DEFAULT && !defaults_from_source;
+        struct str value = remove ? STR_NULL : e->value;
+
+        if (!has || (!remove && str_is_null(value)) || is_left_alone(e, exclude))
+            continue;
+        if (remove ? has->source != SOURCE_TOPIC
+                   : has->source == SOURCE_TOPIC && str_eq(has->value, value))
+            continue;
+        if (never_lower && is_lower(has, value))
+            continue;
+        out[made++] = (struct topic_change){ .name = e->name, .value = value, .was = has->value };
+    }
+    return made;
 }
 
 static const struct {

@@ -57,6 +57,18 @@ struct topic_sides {
     int32_t replicas; /* of the copy; 0: not known */
 };
 
+/* One step that makes a copy's configs those of its source. */
+struct topic_change {
+    struct str name, value; /* value null: the copy's own setting is removed, its broker's default holds */
+    struct str was;         /* what the copy has; null: not known */
+};
+
+/* What the periodic comparison changes at the copy (mm2-spec 4.5, column "periodic sync"), into out[room >=
+ * source_n]; gives the number. Only what differs is in it. A config that the target does not know is left out.
+ * never_lower: max.message.bytes of the copy stays where it is above the source's. exclude as above. */
+size_t topics_changes(const struct topic_sides *b, struct filter *exclude, bool defaults_from_source,
+                      bool never_lower, struct topic_change *out);
+
 /* What of a copy's configs makes relaying dear, lets the target refuse batches, or loses them early: for `check`.
  * Texts are in a. */
 struct topic_warning {

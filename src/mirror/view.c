@@ -113,6 +113,9 @@ static void add_flow(struct view *v, const struct director *d)
         .topics = HASH_COUNT(d->topics),
         .last_refresh_ms = d->last_refresh_ms,
         .heartbeats = d->heartbeats,
+        .configs_altered = d->configs.altered,
+        .configs_differ = d->configs.differ,
+        .configs_compared_ms = d->configs.last_ms,
         .fault = d->fault,
         .partitions = arena_array(&v->arena, rows, sizeof(struct view_partition)),
     };
@@ -121,8 +124,11 @@ static void add_flow(struct view *v, const struct director *d)
         f->holder = arena_str(&v->arena, group_holder(d->group));
     }
     add_fault(v, &d->fault, f->name, STR_NULL, -1);
-    HASH_ITER(hh, d->topics, m, next)
+    add_fault(v, &d->configs.fault, f->name, STR_NULL, -1);
+    HASH_ITER(hh, d->topics, m, next) {
         add_fault(v, &m->fault, f->name, arena_str(&v->arena, m->name), -1);
+        add_fault(v, &m->config_fault, f->name, arena_str(&v->arena, m->name), -1);
+    }
     add_losses(v, f, d->losses, d->losses_n);
     for (int32_t i = 0; i < d->ports_n; i++)
         if (d->reports[i])

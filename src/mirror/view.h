@@ -45,7 +45,9 @@ struct view_flow {
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries, heartbeats;
     uint64_t coalesced_batches;
     int64_t topics, partitions_n;
-    int64_t last_refresh_ms, positions_stored_ms; /* wall clock; 0 never */
+    int64_t last_refresh_ms, positions_stored_ms, configs_compared_ms; /* wall clock; 0 never */
+    uint64_t configs_altered;
+    int64_t configs_differ; /* after the last comparison */
     struct fault fault;
     struct view_partition *partitions;
 };

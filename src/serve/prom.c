@@ -169,6 +169,10 @@ static int64_t flow_number(enum metric m, const struct view_flow *f)
         return (int64_t)f->retries;
     case METRIC_FLOW_HEARTBEATS:
         return (int64_t)f->heartbeats;
+    case METRIC_FLOW_CONFIGS_ALTERED:
+        return (int64_t)f->configs_altered;
+    case METRIC_FLOW_CONFIGS_DIFFER:
+        return f->configs_differ;
     default:
         return -1;
     }
@@ -182,6 +186,8 @@ static void put_flow(enum metric m, const struct view_flow *f, struct buf *out)
         put_fault(out, m, labels, 2, &f->fault);
     else if (m == METRIC_FLOW_REFRESHED)
         put_time(out, m, labels, f->last_refresh_ms);
+    else if (m == METRIC_FLOW_CONFIGS_TIME)
+        put_time(out, m, labels, f->configs_compared_ms);
     else if (m == METRIC_FLOW_STORED)
         put_time(out, m, labels, f->positions_stored_ms);
     else

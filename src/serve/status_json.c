@@ -110,6 +110,9 @@ static void put_flow(struct answer *a, struct json *j)
     json_put_int(j, "partitions_count", f->partitions_n);
     json_put_int(j, "last_refresh_ms", f->last_refresh_ms);
     json_put_int(j, "positions_stored_ms", f->positions_stored_ms);
+    json_put_uint(j, "configs_altered", f->configs_altered);
+    json_put_int(j, "configs_differ", f->configs_differ);
+    json_put_int(j, "configs_compared_ms", f->configs_compared_ms);
     put_fault(j, &f->fault);
     json_key(j, "partitions");
     json_open(j, '[');

@@ -276,7 +276,7 @@ def test_a_record_of_a_time_that_the_copy_does_not_take(flow, tmp_path):
     feed.write(flow.source, flow.name, [(b"k", b"old")], timestamp=int(time.time() * 1000) - 7200000)
     code, text = check(tmp_path, flow.config())
     assert code == 0 and "raise message.timestamp.before.max.ms" in text, text
-    with Heliostat(flow.config()) as h:
+    with Heliostat(flow.config(**{"sync.topic.configs.enabled": "false"})) as h:
         h.wait(lambda h: halted(h, flow.name), what="the partition to stop")
         text = fault_text(h, flow.name)
         for word in ("INVALID_TIMESTAMP", flow.remote() + "-0", "message.timestamp.before.max.ms"):

@@ -107,4 +107,39 @@ TEST(a_refused_creation)
     arena_fini(&a);
 }
 
-TESTS(RUN(names_that_kafka_does_not_take), RUN(a_separator_that_kafka_does_not_take), RUN(a_refused_creation))
+/* The copy is made without the config that is refused, or without all when the target does not say which. */
+TEST(a_refused_config)
+{
+    static const char *const names[] = { "orders" };
+    static struct flow_config config;
+    struct topic_config entries[] = {
+        { STR("segment.bytes"), STR("9"), 1, false, false },
+        { STR("retention.ms"), STR("1"), 1, false, false },
+        { STR("cleanup.policy"), STR("compact"), 1, false, false },
+    };
+    struct kafka_create_topics_response_topic t = {
+        .name = STR("A.orders"), .error_code = KERR_INVALID_CONFIG,
+        .error_message = STR("Invalid value 9 for configuration segment.bytes: Value must be at least 1048576"),
+    };
+    struct arena a;
+    struct plan *p;
+
+    arena_init(&a, 16 * MiB);
+    p = look(&a, ".", names, 1);
+    p->creates[0].configs = entries;
+    p->creates[0].configs_n = COUNT(entries);
+    plan_take_created(p, &p->creates[0], &t, &config);
+    CHECK_EQ(p->creates[0].configs_n, 2);
+    CHECK(!str_eq(p->creates[0].configs[0].name, STR("segment.bytes")));
+    CHECK(p->configs_left);
+    CHECK(!plan_fault(p, &p->wants[0]));
+    t.error_message = STR("no");
+    plan_take_created(p, &p->creates[0], &t, &config);
+    CHECK_EQ(p->creates[0].configs_n, 0);
+    CHECK(!plan_fault(p, &p->wants[0]));
+    plan_take_created(p, &p->creates[0], &t, &config); /* refused without any: that is the topic's fault */
+    CHECK(plan_fault(p, &p->wants[0]));
+    arena_fini(&a);
+}
+
+TESTS(RUN(a_refused_config), RUN(names_that_kafka_does_not_take), RUN(a_separator_that_kafka_does_not_take), RUN(a_refused_creation))

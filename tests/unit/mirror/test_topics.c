@@ -83,6 +83,58 @@ TEST(creation_configs)
     filter_free(&f);
 }
 
+/* MM2-T076, T175; the sources of mm2-spec 4.5, column "periodic sync". */
+TEST(changes)
+{
+    static const struct topic_config source[] = {
+        { STR("set"), STR("2"), 1, false, false },          /* another value at the copy */
+        { STR("equal"), STR("v"), 1, false, false },        /* nothing to do */
+        { STR("inherited"), STR("v"), 1, false, false },    /* the same, but only by the broker's default */
+        { STR("removed"), STR("d"), 5, false, false },      /* the copy has a setting of its own */
+        { STR("default"), STR("d"), 5, false, false },      /* neither has */
+        { STR("static"), STR("v"), 4, false, false },
+        { STR("cluster-wide"), STR("v"), 3, false, false },
+        { STR("read-only"), STR("v"), 1, true, false },
+        { STR("sensitive"), { 0 }, 1, false, true },
+        { STR("min.insync.replicas"), STR("2"), 1, false, false }, /* excluded */
+        { STR("unknown-there"), STR("v"), 1, false, false },
+        { STR("max.message.bytes"), STR("100"), 1, false, false },
+    };
+    static const struct topic_config copy[] = {
+        { STR("set"), STR("1"), 1, false, false },
+        { STR("equal"), STR("v"), 1, false, false },
+        { STR("inherited"), STR("v"), 5, false, false },
+        { STR("removed"), STR("x"), 1, false, false },
+        { STR("default"), STR("e"), 5, false, false },
+        { STR("static"), STR("x"), 1, false, false },
+        { STR("cluster-wide"), STR("v"), 5, false, false },
+        { STR("read-only"), STR("x"), 1, false, false },
+        { STR("sensitive"), STR("x"), 1, false, false },
+        { STR("min.insync.replicas"), STR("1"), 1, false, false },
+        { STR("max.message.bytes"), STR("200"), 1, false, false },
+        { STR("own"), STR("x"), 1, false, false }, /* the source does not speak of it */
+    };
+    const struct topic_sides sides = { .source = source, .source_n = COUNT(source), .target = copy,
+                                       .target_n = COUNT(copy) };
+    struct topic_change out[COUNT(source)];
+    struct filter *f = filter_of(EXCLUDE, "");
+
+    CHECK_EQ(topics_changes(&sides, f, false, false, out), 5);
+    CHECK_STR(out[0].name, "set");
+    CHECK_STR(out[0].value, "2");
+    CHECK_STR(out[0].was, "1");
+    CHECK_STR(out[1].name, "inherited");
+    CHECK_STR(out[2].name, "removed");
+    CHECK(str_is_null(out[2].value));
+    CHECK_STR(out[3].name, "cluster-wide");
+    CHECK_STR(out[4].name, "max.message.bytes");
+    CHECK_EQ(topics_changes(&sides, f, false, true, out), 4); /* a raised limit is not lowered */
+    CHECK_EQ(topics_changes(&sides, f, true, true, out), 5);  /* defaults of the source are values */
+    CHECK_STR(out[2].value, "d");
+    CHECK_STR(out[3].name, "default");
+    filter_free(&f);
+}
+
 TEST(unknown_configs)
 {
     CHECK_STR(
@@ -303,4 +355,4 @@ TEST(as_mirror_maker)
     compare_clusters("B", "A", 2);
 }
 
-TESTS(RUN(plan), RUN(creation_configs), RUN(unknown_configs), RUN(warnings), RUN(names), RUN(as_mirror_maker))
+TESTS(RUN(plan), RUN(creation_configs), RUN(changes), RUN(unknown_configs), RUN(warnings), RUN(names), RUN(as_mirror_maker))
