@@ -56,6 +56,7 @@ void topic_writer_drop(struct topic_writer *w, struct pending *r)
     topic_writer_unmap(w, r);
     list_remove(&r->node);
     list_remove(&r->ticket);
+    w->pending_n--;
     mem_free((char *)(uintptr_t)r->value.p);
     mem_free(r);
 }
@@ -254,6 +255,11 @@ void topic_writer_free(struct topic_writer **wp)
     mem_free(w);
 }
 
+void topic_writer_keep_older(struct topic_writer *w, size_t most)
+{
+    w->keep_max = most;
+}
+
 uint64_t topic_writer_put(struct topic_writer *w, int32_t partition, struct str key,
                           struct str value, int64_t timestamp_ms)
 {
@@ -263,6 +269,10 @@ uint64_t topic_writer_put(struct topic_writer *w, int32_t partition, struct str 
     must(partition >= -1);
     if (key.p)
         HASH_FIND(hh, w->map, made->key, made->key_n, r);
+    if (r && w->pending_n < w->keep_max) {
+        topic_writer_unmap(w, r);
+        r = NULL;
+    }
     if (r) {
         mem_free(made);
         mem_free((char *)(uintptr_t)r->value.p);
@@ -271,6 +281,7 @@ uint64_t topic_writer_put(struct topic_writer *w, int32_t partition, struct str 
         r = made;
         r->first = w->last_ticket + 1;
         list_add_tail(&w->tickets, &r->ticket);
+        w->pending_n++;
         r->mapped = key.p != NULL;
         if (r->mapped)
             HASH_ADD_KEYPTR(hh, w->map, r->key, r->key_n, r);

@@ -27,6 +27,8 @@ struct topic_writer *topic_writer_new(struct cluster *cl, struct str topic, cons
 struct topic_writer *topic_writer_new_as(struct cluster *cl, struct str topic, const struct topic_writer_ops *ops,
                                          int64_t producer_id, int16_t epoch);
 void topic_writer_free(struct topic_writer **w);
+/* As long as no more than this many records wait, an older value of a key goes out too. Default: none. */
+void topic_writer_keep_older(struct topic_writer *w, size_t most);
 
 /* Copies key and value. partition -1: by murmur2 of the key. timestamp -1: the loop's wall clock. value null: tombstone.
  * ticket grows by one per put. */

@@ -53,6 +53,7 @@ struct topic_writer {
 
     struct pending *map;
     struct list_node unplaced, tickets;
+    size_t pending_n, keep_max; /* on tickets; below keep_max a newer value of a key replaces none */
     uint64_t last_ticket;
     struct writer_part **parts; /* by number; NULL: never written */
     int32_t parts_n;

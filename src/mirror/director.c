@@ -186,6 +186,7 @@ static void director_step(struct task *t)
             d->ready = true;
             director_heartbeats_start(d);
             director_configs_start(d);
+            director_checkpoints_start(d);
         }
         break;
     case DIRECTOR_LOSING:
@@ -376,6 +377,7 @@ void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg,
     topic_reader_free(&d->reader);
     topic_writer_free(&d->namer);
     director_heartbeats_stop(d);
+    director_checkpoints_stop(d);
     director_fence_end(d);
     closing = d->state == DIRECTOR_LOSING;
     director_goto(d, DIRECTOR_STOPPING);
@@ -400,6 +402,7 @@ void director_free(struct director **dp)
         if (!flow_port_is_open(d->ports[i]))
             flow_port_free(&d->ports[i]);
     }
+    director_checkpoints_stop(d);
     director_limits_fini(&d->limits);
     director_configs_fini(&d->configs);
     mem_free(d->ports);

@@ -192,6 +192,7 @@ struct director {
 
     struct director_limits limits;
     struct director_configs configs;
+    struct checkpoints *checkpoints; /* NULL: not running, or not asked for */
 
     struct flow_port **ports;
     struct flow_report **reports;
@@ -262,8 +263,13 @@ void director_configs_soon(struct director *d);
 void director_configs_stop(struct director *d);
 void director_configs_fini(struct director_configs *c);
 
+/* director_checkpoints.c */
+void director_checkpoints_start(struct director *d);
+void director_checkpoints_stop(struct director *d);
+
 /* director_topics.c */
 void director_refresh(struct director *d);
+struct flow_port *director_port_of(struct director *d, struct str topic, int32_t partition);
 /* For `check`, of a flow that is not enabled: a plan without topics. */
 void director_tell_heartbeats(struct director *d);
 void director_topics_free(struct director *d);

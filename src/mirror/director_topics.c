@@ -218,7 +218,7 @@ static void grow_topics(struct director *d)
         next_step(d, REFRESH_DONE);
 }
 
-static struct flow_port *port_of(struct director *d, struct str topic, int32_t partition)
+struct flow_port *director_port_of(struct director *d, struct str topic, int32_t partition)
 {
     uint64_t slot = (str_hash(topic) + (uint64_t)partition * 0x9e3779b97f4a7c15u) >> 7;
 
@@ -231,14 +231,14 @@ static void adopt(struct director *d, struct mirrored *m, int32_t partition)
 
     (void)director_take_stored(d, m->name, partition, &start);
     start.from_earliest = d->ready;
-    flow_port_adopt(port_of(d, m->name, partition), m->name, m->target_name, partition, &start);
+    flow_port_adopt(director_port_of(d, m->name, partition), m->name, m->target_name, partition, &start);
     d->partitions_n++;
 }
 
 static void release_from(struct director *d, struct mirrored *m, int32_t first)
 {
     for (int32_t i = first; i < m->partitions; i++)
-        flow_port_release(port_of(d, m->name, i), m->name, i);
+        flow_port_release(director_port_of(d, m->name, i), m->name, i);
     d->partitions_n -= MAX(m->partitions - first, 0);
     m->partitions = MIN(m->partitions, first);
 }

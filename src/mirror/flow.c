@@ -117,6 +117,7 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
     timer_init(&f->tick, on_tick);
     timer_set_ms(l, &f->tick, TICK_MS);
     flow_store_start(f, id);
+    offset_syncs_start(f);
     return f;
 }
 
@@ -136,6 +137,7 @@ void flow_free(struct flow **fp)
         mem_free(k);
     }
     flow_store_stop(f);
+    offset_syncs_stop(f);
     timer_cancel(f->loop, &f->tick);
     cluster_unlisten(&f->source_changed);
     cluster_unlisten(&f->target_changed);
@@ -417,6 +419,9 @@ struct flow_report *flow_report(struct flow *f)
     rep->positions_stored_ms = f->positions_stored_ms;
     rep->shut_out = flow_store_is_shut_out(f);
     rep->fault = *flow_store_fault(f);
+    rep->offset_syncs = f->syncs_put;
+    if (f->syncs)
+        rep->syncs_fault = *topic_writer_fault(f->syncs);
     rep->silent[0] = f->silent[0];
     rep->silent[1] = f->silent[1];
     rep->pool_used = pool_used(f->pool);

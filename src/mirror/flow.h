@@ -66,6 +66,10 @@ void flow_drain(struct flow *f, int64_t limit_ms, void (*done)(void *arg, bool s
 struct order;
 void flow_answer(struct flow *f, struct order *o);
 
+/* Answers all questions of it. */
+struct translation;
+void flow_translate(struct flow *f, struct translation *t);
+
 /* A report for the view: an array of partitions in the arena, and totals. */
 struct flow_report {
     struct arena arena;
@@ -77,6 +81,8 @@ struct flow_report {
     int64_t positions_stored_ms;
     bool shut_out;      /* a successor does not let us store anything any more */
     struct fault fault; /* of positions or state topic; code "" when none */
+    uint64_t offset_syncs;      /* put so far */
+    struct fault syncs_fault;   /* of their topic */
     struct flow_silent silent[2]; /* source, target */
     uint64_t pool_used, pool_peak, pool_max;
 };

@@ -15,6 +15,7 @@ enum flow_oversize { FLOW_OVERSIZE_HALT, FLOW_OVERSIZE_SKIP, FLOW_OVERSIZE_RAISE
 enum flow_timestamp { FLOW_TIMESTAMP_HALT, FLOW_TIMESTAMP_LOG_APPEND, FLOW_TIMESTAMP_CLAMP };
 enum flow_policy { FLOW_POLICY_DEFAULT, FLOW_POLICY_IDENTITY };
 enum flow_syncs_location { FLOW_SYNCS_AT_SOURCE, FLOW_SYNCS_AT_TARGET };
+enum flow_translation { FLOW_TRANSLATION_EXACT, FLOW_TRANSLATION_MM2 };
 enum flow_eos { FLOW_EOS_DISABLED, FLOW_EOS_PREPARING, FLOW_EOS_ENABLED };
 
 /* Where a row of flow.opt is looked for. */

@@ -10,6 +10,7 @@
 #include "kafka/topic_writer.h"
 #include "loop/backoff.h"
 #include "mirror/flow.h"
+#include "mirror/offset_syncs.h"
 #include "mirror/relay_map.h"
 #include "wire/batch.h"
 
@@ -38,6 +39,9 @@ struct flow {
     struct producer *producer;
     struct asker *ask_source, *ask_target;
     struct topic_writer *positions, *state;
+    struct cluster *syncs_cluster;  /* of the next; NULL likewise */
+    struct topic_writer *syncs;     /* offset syncs; NULL: not told */
+    uint64_t syncs_put;
     struct record_path *record_path; /* made at the first batch that needs it */
     struct gather *gather;           /* likewise */
     void (*ask_limits)(void *arg, struct str target_topic, int64_t raise_to);
@@ -111,6 +115,8 @@ struct relay {
     struct offset_map *map;
     enum offset_reason map_before; /* what lies before it */
     bool skip_unseen; /* others have written among the records that are skipped: their places are not known */
+
+    struct sync_cadence cadence;
 
     /* Questions. */
     enum relay_question question;

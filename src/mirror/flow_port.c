@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/must.h"
 #include "mirror/order.h"
+#include "mirror/translation.h"
 
 struct flow_port {
     struct loop *control;
@@ -32,6 +33,7 @@ struct port_msg {
     struct flow_report *report;
     bool stored;
     struct order *order;
+    struct translation *translation;
 };
 
 struct flow_port *flow_port_new(struct loop *control, const struct worker_world *world,
@@ -220,6 +222,18 @@ static void run_order(struct msg *msg, struct loop *l)
     msg_free(m);
 }
 
+static void run_translate(struct msg *msg, struct loop *l)
+{
+    struct port_msg *m = container_of(msg, struct port_msg, msg);
+
+    (void)l;
+    if (m->port->flow)
+        flow_translate(m->port->flow, m->translation);
+    m->translation->msg.run = translation_back;
+    loop_post(m->port->control, &m->translation->msg);
+    msg_free(m);
+}
+
 /* On the control thread. */
 
 static void post(struct port_msg *m)
@@ -270,6 +284,18 @@ bool flow_port_take_order(struct flow_port *p, struct order *o)
         return false;
     m = msg_new(p, run_order);
     m->order = o;
+    post(m);
+    return true;
+}
+
+bool flow_port_translate(struct flow_port *p, struct translation *t)
+{
+    struct port_msg *m;
+
+    if (!p->open || p->closing)
+        return false;
+    m = msg_new(p, run_translate);
+    m->translation = t;
     post(m);
     return true;
 }

@@ -41,6 +41,9 @@ void flow_port_release(struct flow_port *p, struct str topic, int32_t partition)
 /* False: the port is not open. Otherwise the worker answers the order, or sends it back to its desk. */
 struct order;
 bool flow_port_take_order(struct flow_port *p, struct order *o);
+/* False: the port is not open, and the questions stay the caller's. */
+struct translation;
+bool flow_port_translate(struct flow_port *p, struct translation *t);
 void flow_port_tell_limits(struct flow_port *p, struct str target_topic, const struct topic_limits *limits);
 /* The worker looks at the source's topics anew. */
 void flow_port_refresh(struct flow_port *p);

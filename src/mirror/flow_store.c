@@ -71,6 +71,7 @@ void flow_store_all(struct flow *f)
 
     while ((n = list_first(&f->dirty)))
         flow_store_relay(f, container_of(n, struct relay, dirty_node));
+    offset_syncs_flush(f);
 }
 
 static void on_pairs_due(struct timer *t)
@@ -154,7 +155,7 @@ void flow_store_stop(struct flow *f)
 
 bool flow_store_is_done(const struct flow *f)
 {
-    return topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state);
+    return topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state) && offset_syncs_are_done(f);
 }
 
 bool flow_store_is_shut_out(const struct flow *f)

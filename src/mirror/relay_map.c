@@ -102,10 +102,16 @@ void relay_map_acked(struct relay *r, const struct outgoing *o, int64_t target)
     struct offset_map *m = get_map(r);
     size_t before = offset_map_memory(m);
 
-    if (!note)
+    if (!note) {
         offset_map_add(m, o->source_base, target, o->count);
-    for (int32_t i = 0; note && i < note->n; i++)
-        offset_map_add(m, note->runs[i].source, target + note->runs[i].index, note->runs[i].count);
+        offset_syncs_acked(r, o->source_base, target, o->count);
+    }
+    for (int32_t i = 0; note && i < note->n; i++) {
+        const struct record_run *run = &note->runs[i];
+
+        offset_map_add(m, run->source, target + run->index, run->count);
+        offset_syncs_acked(r, run->source, target + run->index, run->count);
+    }
     changed(r, before);
 }
 

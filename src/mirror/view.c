@@ -8,6 +8,7 @@
 #include "mirror/view_build.h"
 
 #include "base/alloc.h"
+#include "mirror/checkpoints.h"
 #include "mirror/director_internal.h"
 
 #include <stdlib.h>
@@ -55,6 +56,8 @@ static void add_report(struct view_flow *to, struct view *v, const struct flow_r
     to->retries += rep->counts.retries;
     to->positions_stored_ms = MAX(to->positions_stored_ms, rep->positions_stored_ms);
     add_fault(v, &rep->fault, to->name, STR_NULL, -1);
+    to->offset_syncs += rep->offset_syncs;
+    add_fault(v, &rep->syncs_fault, to->name, STR_NULL, -1);
     for (int32_t i = 0; i < rep->partitions_n; i++) {
         struct view_partition *p = &to->partitions[to->partitions_n++];
 
@@ -125,6 +128,9 @@ static void add_flow(struct view *v, const struct director *d)
     }
     add_fault(v, &d->fault, f->name, STR_NULL, -1);
     add_fault(v, &d->configs.fault, f->name, STR_NULL, -1);
+    if (d->checkpoints)
+        checkpoints_view(d->checkpoints, &f->groups, &v->arena);
+    add_fault(v, &f->groups.fault, f->name, STR_NULL, -1);
     HASH_ITER(hh, d->topics, m, next) {
         add_fault(v, &m->fault, f->name, arena_str(&v->arena, m->name), -1);
         add_fault(v, &m->config_fault, f->name, arena_str(&v->arena, m->name), -1);

@@ -32,6 +32,27 @@ struct view_partition {
     struct fault fault; /* code "" when none */
 };
 
+#define VIEW_REFUSED_MAX 100
+
+struct view_refused {
+    struct str group;
+    struct fault fault;
+};
+
+/* The consumer groups of a flow, as of the last round. */
+struct view_groups {
+    bool followed;   /* else nothing below is known */
+    int64_t groups, active, refused_groups; /* active: with members at the target */
+    int64_t positions, exact, behind, ranges, unknown; /* how they translate */
+    int64_t committed, ahead; /* the target's group stands there; or further on, by others */
+    uint64_t checkpoints, commits, rounds; /* written since the start */
+    int64_t last_round_ms, last_sync_ms;   /* wall clock; 0 never */
+    int64_t round_ms;
+    struct fault fault;
+    struct view_refused *refused; /* at most VIEW_REFUSED_MAX */
+    int32_t refused_n;
+};
+
 struct view_flow {
     struct str name; /* "A->B" */
     struct str source, target;
@@ -48,6 +69,8 @@ struct view_flow {
     int64_t last_refresh_ms, positions_stored_ms, configs_compared_ms; /* wall clock; 0 never */
     uint64_t configs_altered;
     int64_t configs_differ; /* after the last comparison */
+    uint64_t offset_syncs;
+    struct view_groups groups;
     struct fault fault;
     struct view_partition *partitions;
 };

@@ -173,8 +173,33 @@ static int64_t flow_number(enum metric m, const struct view_flow *f)
         return (int64_t)f->configs_altered;
     case METRIC_FLOW_CONFIGS_DIFFER:
         return f->configs_differ;
+    case METRIC_FLOW_SYNCS:
+        return (int64_t)f->offset_syncs;
+    case METRIC_FLOW_GROUPS:
+        return f->groups.followed ? f->groups.groups : -1;
+    case METRIC_FLOW_GROUPS_REFUSED:
+        return f->groups.followed ? f->groups.refused_groups : -1;
+    case METRIC_FLOW_CHECKPOINTS:
+        return f->groups.followed ? (int64_t)f->groups.checkpoints : -1;
+    case METRIC_FLOW_GROUP_COMMITS:
+        return f->groups.followed ? (int64_t)f->groups.commits : -1;
     default:
         return -1;
+    }
+}
+
+static void put_positions(enum metric m, const struct view_flow *f, struct buf *out)
+{
+    const struct view_groups *g = &f->groups;
+    const struct {
+        const char *how;
+        int64_t n;
+    } rows[] = { { "exact", g->exact }, { "behind", g->behind }, { "range", g->ranges }, { "unknown", g->unknown } };
+
+    for (size_t i = 0; g->followed && i < COUNT(rows); i++) {
+        struct str labels[3] = { f->source, f->target, str_c(rows[i].how) };
+
+        metric_put_int(out, m, labels, rows[i].n);
     }
 }
 
@@ -190,6 +215,10 @@ static void put_flow(enum metric m, const struct view_flow *f, struct buf *out)
         put_time(out, m, labels, f->configs_compared_ms);
     else if (m == METRIC_FLOW_STORED)
         put_time(out, m, labels, f->positions_stored_ms);
+    else if (m == METRIC_FLOW_GROUPS_ROUND)
+        put_time(out, m, labels, f->groups.last_round_ms);
+    else if (m == METRIC_FLOW_GROUP_POSITIONS)
+        put_positions(m, f, out);
     else
         put_known(out, m, labels, flow_number(m, f));
 }

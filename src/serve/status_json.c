@@ -76,6 +76,43 @@ static int64_t count_faults(const struct view *v, const struct view_flow *f)
     return n;
 }
 
+static void put_groups(struct json *j, const struct view_groups *g)
+{
+    json_key(j, "groups");
+    if (!g->followed) {
+        json_null(j);
+        return;
+    }
+    json_open(j, '{');
+    json_put_int(j, "followed", g->groups);
+    json_put_int(j, "active_at_target", g->active);
+    json_put_int(j, "positions", g->positions);
+    json_put_int(j, "exact", g->exact);
+    json_put_int(j, "behind", g->behind);
+    json_put_int(j, "ranges", g->ranges);
+    json_put_int(j, "unknown", g->unknown);
+    json_put_int(j, "synced", g->committed);
+    json_put_int(j, "ahead_at_target", g->ahead);
+    json_put_uint(j, "checkpoints", g->checkpoints);
+    json_put_uint(j, "commits", g->commits);
+    json_put_uint(j, "rounds", g->rounds);
+    json_put_int(j, "last_round_ms", g->last_round_ms);
+    json_put_int(j, "last_sync_ms", g->last_sync_ms);
+    json_put_int(j, "round_ms", g->round_ms);
+    json_put_int(j, "refused", g->refused_groups);
+    json_key(j, "refused_groups");
+    json_open(j, '[');
+    for (int32_t i = 0; i < g->refused_n; i++) {
+        json_open(j, '{');
+        json_put_str(j, "group", g->refused[i].group);
+        put_fault_members(j, &g->refused[i].fault);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    put_fault(j, &g->fault);
+    json_close(j, '}');
+}
+
 static void put_flow(struct answer *a, struct json *j)
 {
     const struct view_flow *f;
@@ -113,6 +150,8 @@ static void put_flow(struct answer *a, struct json *j)
     json_put_uint(j, "configs_altered", f->configs_altered);
     json_put_int(j, "configs_differ", f->configs_differ);
     json_put_int(j, "configs_compared_ms", f->configs_compared_ms);
+    json_put_uint(j, "offset_syncs", f->offset_syncs);
+    put_groups(j, &f->groups);
     put_fault(j, &f->fault);
     json_key(j, "partitions");
     json_open(j, '[');

@@ -33,6 +33,7 @@ static void write_config(struct scenario *s)
              "heartbeats.topic.replication.factor = 1\n"
              "offset-syncs.topic.replication.factor = 1\n"
              "offset.storage.replication.factor = 1\n"
+             "emit.checkpoints.enabled = false\n" /* these brokers keep no positions of groups */
              "offset.storage.partitions = 3\n"
              "refresh.topics.interval.seconds = %d\n"
              "target.offset.flush.interval.ms = %d\n"

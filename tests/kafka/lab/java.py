@@ -1,5 +1,6 @@
 """Kafka's own Java programs: admin tools under the class names of each release, and the real MirrorMaker 2."""
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -112,6 +113,16 @@ def compiled(version, program):
                 raise cluster.LabError("javac %s\n%s" % (source, done.stderr[-3000:]))
             os.rename(work, folder)
     return folder
+
+
+def mirror_client(bootstrap, alias, group, version="4.3.0"):
+    """What Java's MirrorClient and RemoteClusterUtils say of a target cluster."""
+    run = command(version, "MirrorCheck", bootstrap, alias, group)
+    run[run.index("-cp") + 1] += ":%s" % compiled(version, "MirrorCheck")
+    done = subprocess.run(run, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
+    if done.returncode:
+        raise cluster.LabError("MirrorCheck ended with %d\n%s" % (done.returncode, (done.stdout + done.stderr)[-3000:]))
+    return json.loads(done.stdout)
 
 
 def consume(*places, version="4.3.0"):

@@ -75,6 +75,25 @@ TEST(members_of_the_contract)
     view_case_drop(v);
 }
 
+TEST(groups)
+{
+    struct view *v = view_case_new(3);
+    json_t *root = ask(v, NULL);
+    json_t *g = json_object_get(at(root, "flows", 0), "groups");
+
+    CHECK_EQ(json_integer_value(json_object_get(g, "followed")), 3);
+    CHECK_EQ(json_integer_value(json_object_get(g, "exact")), 11);
+    CHECK_EQ(json_integer_value(json_object_get(g, "behind")), 1);
+    CHECK_EQ(json_integer_value(json_object_get(g, "synced")), 10);
+    CHECK_EQ(json_integer_value(json_object_get(g, "refused")), 1);
+    assert_string_equal(json_string_value(json_object_get(at(g, "refused_groups", 0), "group")), "g\"1");
+    assert_string_equal(json_string_value(json_object_get(at(g, "refused_groups", 0), "code")),
+                        "GROUP_AUTHORIZATION_FAILED");
+    CHECK(json_is_null(json_object_get(at(root, "flows", 1), "groups"))); /* none are followed */
+    json_decref(root);
+    view_case_drop(v);
+}
+
 TEST(what_is_not_known_is_minus_one)
 {
     struct view *v = view_case_new(2);
@@ -218,6 +237,6 @@ TEST(page_needs_nothing_from_elsewhere)
     view_case_drop(v);
 }
 
-TESTS(RUN(members_of_the_contract), RUN(what_is_not_known_is_minus_one), RUN(filters), RUN(refusals_are_json),
+TESTS(RUN(members_of_the_contract), RUN(groups), RUN(what_is_not_known_is_minus_one), RUN(filters), RUN(refusals_are_json),
       RUN(no_view_yet), RUN(ready_says_why_not), RUN(many_partitions_come_in_pieces),
       RUN(page_needs_nothing_from_elsewhere))

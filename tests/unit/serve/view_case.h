@@ -70,6 +70,11 @@ static inline struct view *view_case_new(int32_t n)
     f->partitions = arena_array(&v->arena, (size_t)n, sizeof(*f->partitions));
     for (int32_t i = 0; i < n; i++)
         view_case_partition(v, &f->partitions[i], i);
+    f->groups = (struct view_groups){ .followed = true, .groups = 3, .refused_groups = 1, .positions = 12, .exact = 11,
+                                      .behind = 1, .committed = 10, .last_round_ms = 1700000004000, .refused_n = 1 };
+    f->groups.refused = arena_array(&v->arena, 1, sizeof(*f->groups.refused));
+    f->groups.refused[0].group = STR("g\"1");
+    fault_set(&f->groups.refused[0].fault, 1700000000000, "GROUP_AUTHORIZATION_FAILED", "no");
     v->flows[1] = (struct view_flow){ .name = STR("b->a"), .source = STR("b"), .target = STR("a"),
                                       .state = "disabled", .delivery = "exactly-once", .ready = true };
     v->clusters_n = 2;

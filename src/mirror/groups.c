@@ -1,0 +1,89 @@
+/* groups.c -- rules for the positions of consumer groups.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mirror/groups.h"
+
+enum group_kind groups_kind(struct str protocol_type, struct str group_type)
+{
+    if (str_eq_nocase(group_type, STR("share")) || str_eq(protocol_type, STR("share")))
+        return GROUP_SHARE;
+    if (str_eq_nocase(group_type, STR("streams")) || str_eq(protocol_type, STR("streams")))
+        return GROUP_STREAMS;
+    return protocol_type.n == 0 || str_eq(protocol_type, STR("consumer")) ? GROUP_CONSUMER : GROUP_OTHER;
+}
+
+const char *groups_kind_refusal(enum group_kind k)
+{
+    switch (k) {
+    case GROUP_SHARE:
+        return "a share group has no committed offsets: what it has yet to deliver is the broker's own state";
+    case GROUP_STREAMS:
+        return "a streams group's offsets are of use only with its state stores, which are not mirrored with it";
+    case GROUP_OTHER:
+        return "not a group of consumers";
+    case GROUP_CONSUMER:
+        break;
+    }
+    return NULL;
+}
+
+bool groups_state_is_idle(struct str state)
+{
+    return state.n == 0 || str_eq_nocase(state, STR("Empty")) || str_eq_nocase(state, STR("Dead"));
+}
+
+struct group_position groups_position(const struct offset_answer *a)
+{
+    switch (a->kind) {
+    case OFFSET_EXACT:
+    case OFFSET_NEXT:
+    case OFFSET_END:
+        return (struct group_position){ GROUP_EXACT, a->offset, a->offset };
+    case OFFSET_NOT_YET:
+        return (struct group_position){ GROUP_BEHIND, a->offset, a->offset };
+    case OFFSET_RANGE:
+        if (a->reason == OFFSET_EXPIRED) /* what lies before is gone at the target as well */
+            return (struct group_position){ GROUP_EXACT, a->last, a->last };
+        return (struct group_position){ GROUP_RANGE, a->offset, a->last };
+    case OFFSET_UNKNOWN:
+        break;
+    }
+    return (struct group_position){ GROUP_NONE, -1, -1 };
+}
+
+void groups_narrow(const struct group_mark *m, int64_t upstream, struct group_position *p)
+{
+    if (p->how == GROUP_RANGE && m->downstream > p->offset && m->downstream <= p->last && upstream >= m->upstream)
+        p->offset = m->downstream;
+}
+
+bool groups_must_tell(const struct group_mark *m, int64_t upstream, const struct group_position *p, bool same_metadata)
+{
+    if (p->how == GROUP_NONE)
+        return false;
+    if (m->downstream < 0 || upstream != m->upstream || !same_metadata)
+        return true;
+    /* The same position of the group: a range never takes back what was known better. */
+    return p->how == GROUP_RANGE ? p->offset > m->downstream : p->offset != m->downstream;
+}
+
+bool groups_must_commit(const struct group_mark *m, int64_t upstream, const struct group_position *p, int64_t there)
+{
+    if (p->how == GROUP_NONE)
+        return false;
+    if (there < 0 || p->offset > there)
+        return true;
+    if (p->offset == there || there != m->synced)
+        return false;
+    return p->how != GROUP_RANGE || upstream < m->synced_from;
+}
+
+bool groups_must_tell_mm2(const struct group_mark *m, int64_t upstream, const struct group_position *p)
+{
+    return p->how != GROUP_NONE && (m->downstream < 0 || upstream < m->upstream || p->offset > m->downstream);
+}
+
+bool groups_must_commit_mm2(const struct group_position *p, int64_t there)
+{
+    return p->how != GROUP_NONE && p->offset > there;
+}

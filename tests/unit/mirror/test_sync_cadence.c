@@ -1,0 +1,77 @@
+/* test_sync_cadence.c -- offset syncs come when MirrorMaker 2's come.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "mirror/sync_cadence.h"
+
+#include "unit/test.h"
+
+static struct sync_cadence c;
+static struct sync_point due[SYNC_POINTS_MAX];
+
+static int32_t take(int64_t lag, int64_t source, int64_t target, int64_t count)
+{
+    return sync_cadence_take(&c, lag, source, target, count, due);
+}
+
+TEST(steady_stream)
+{
+    c = (struct sync_cadence){ 0 };
+    for (int64_t i = 0; i < 1000; i++) { /* one by one: 0, 101, 202, … */
+        int32_t n = take(100, i + 5, i, 1);
+
+        CHECK_EQ(n, i % 101 == 0);
+        if (n) {
+            CHECK_EQ(due[0].upstream, i + 5);
+            CHECK_EQ(due[0].downstream, i);
+        }
+    }
+    CHECK(sync_cadence_flush(&c, due)); /* the tail, once */
+    CHECK_EQ(due[0].upstream, 1004);
+    CHECK_EQ(due[0].downstream, 999);
+    CHECK(!sync_cadence_flush(&c, due));
+    CHECK_EQ(take(100, 1005, 1000, 1), 0);
+}
+
+TEST(lag_of_50_after_102)
+{
+    c = (struct sync_cadence){ .begun = true, .up = 102, .down = 102, .synced = 102 };
+    CHECK_EQ(take(50, 103, 103, 50), 0);
+    CHECK_EQ(take(50, 153, 153, 1), 1);
+}
+
+TEST(a_long_run_has_first_and_newest)
+{
+    c = (struct sync_cadence){ 0 };
+    CHECK_EQ(take(100, 1000, 500, 350), 2);
+    CHECK_EQ(due[0].downstream, 500);
+    CHECK_EQ(due[1].downstream, 500 + 303);
+    CHECK_EQ(due[1].upstream, 1000 + 303);
+    CHECK_EQ(take(100, 1350, 850, 54), 0);
+    CHECK_EQ(take(100, 1404, 904, 1), 1);
+    CHECK_EQ(take(100, 0, 0, 0), 0);
+}
+
+TEST(gaps_and_ways_back)
+{
+    c = (struct sync_cadence){ 0 };
+    CHECK_EQ(take(100, 0, 0, 5), 1);
+    CHECK_EQ(take(100, 6, 5, 5), 1); /* a marker at 5 */
+    CHECK_EQ(due[0].upstream, 6);
+    CHECK_EQ(due[0].downstream, 5);
+    CHECK_EQ(take(100, 3, 10, 2), 1); /* the source began again */
+    CHECK_EQ(take(100, 5, 2, 1), 1);  /* the target did */
+}
+
+TEST(every_record)
+{
+    c = (struct sync_cadence){ 0 };
+    CHECK_EQ(take(0, 0, 0, 1), 1);
+    CHECK_EQ(take(0, 1, 1, 1), 1);
+    CHECK_EQ(take(-5, 2, 2, 10), 2);
+    CHECK_EQ(due[1].downstream, 11);
+    CHECK(!sync_cadence_flush(&c, due));
+    CHECK_EQ(take(INT64_MAX, 12, 12, 1000), 0);
+}
+
+TESTS(RUN(steady_stream), RUN(lag_of_50_after_102), RUN(a_long_run_has_first_and_newest),
+      RUN(gaps_and_ways_back), RUN(every_record))
