@@ -1,5 +1,8 @@
 /* asker.c -- gathers questions per broker and sends them together.
  * SPDX-License-Identifier: Apache-2.0
+ *
+ * A question belongs to the leader of its partition: when metadata names another one while it is on its way, or waits
+ * for a broker that has gone, it is taken back and goes there.
  */
 #include "kafka/asker.h"
 
@@ -29,6 +32,7 @@ struct asker {
     struct cluster *cluster;
     struct list_node waiting; /* struct ask */
     struct list_node batches; /* struct ask_batch on their way */
+    struct cluster_listener listener;
     struct task send;
 };
 
@@ -229,11 +233,52 @@ static void send_batch(struct asker *a, struct ask *first, int32_t broker)
     }
 }
 
+static bool has_moved(const struct ask_batch *b)
+{
+    struct list_node *n;
+
+    LIST_EACH(n, &b->asks) {
+        const struct part_meta *p = part_of(container_of(n, struct ask, node));
+
+        if (p && p->leader >= 0 && p->leader != b->broker)
+            return true;
+    }
+    return false;
+}
+
+static void take_back_moved(struct asker *a)
+{
+    struct list_node *n, *next, *q;
+
+    LIST_EACH_SAFE(n, next, &a->batches) {
+        struct ask_batch *b = container_of(n, struct ask_batch, node);
+
+        if (!has_moved(b))
+            continue;
+        while ((q = list_first(&b->asks))) {
+            container_of(q, struct ask, node)->batch = NULL;
+            list_remove(q);
+            list_add_tail(&a->waiting, q);
+        }
+        call_drop(&b->call);
+        batch_free(b);
+    }
+}
+
+static void on_changed(struct cluster_listener *ls)
+{
+    struct asker *a = container_of(ls, struct asker, listener);
+
+    if (!list_is_empty(&a->batches))
+        task_wake(cluster_loop(a->cluster), &a->send);
+}
+
 static void on_send(struct task *t)
 {
     struct asker *a = container_of(t, struct asker, send);
     struct list_node *n;
 
+    take_back_moved(a);
     while ((n = list_first(&a->waiting))) {
         struct ask *q = container_of(n, struct ask, node);
         const struct part_meta *p = part_of(q);
@@ -255,6 +300,8 @@ struct asker *asker_new(struct cluster *cl)
     list_init(&a->waiting);
     list_init(&a->batches);
     task_init(&a->send, on_send);
+    a->listener.changed = on_changed;
+    cluster_listen(cl, &a->listener);
     return a;
 }
 
@@ -266,6 +313,7 @@ void asker_free(struct asker **ap)
     if (!a)
         return;
     task_cancel(&a->send);
+    cluster_unlisten(&a->listener);
     while ((n = list_first(&a->waiting)))
         asker_cancel(container_of(n, struct ask, node));
     while ((n = list_first(&a->batches))) {
