@@ -22,6 +22,7 @@
 #include "wire/compress.h"
 #include "wire/record.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BLOCK_SIZE   (1 * MiB)
@@ -85,14 +86,21 @@ static void step_later(struct topic_reader *r)
         timer_set_ms(cluster_loop(r->cluster), &r->again, pause_ms(r));
 }
 
-static void note_fault(struct topic_reader *r, const char *code, const char *text)
+/* partition -1: the whole topic. */
+static void note_fault(struct topic_reader *r, int32_t partition, const char *code, const char *text)
 {
-    fault_set(&r->fault, loop_wall_ms(cluster_loop(r->cluster)), code, "topic %.*s: %s",
+    char place[32] = "";
+
+    if (partition >= 0)
+        snprintf(place, sizeof(place), "partition %d of ", partition);
+    fault_set(&r->fault, loop_wall_ms(cluster_loop(r->cluster)), code, "%stopic %.*s: %s", place,
               STR_ARG(r->topic->name), text);
+    if (r->ops.on_fault)
+        r->ops.on_fault(r->ops.arg, &r->fault);
 }
 
 /* Kafka's refusal: what may pass is noted, and true; else the reader is over. */
-static bool may_pass(struct topic_reader *r, int api, int32_t kerr)
+static bool may_pass(struct topic_reader *r, int32_t partition, int api, int32_t kerr)
 {
     switch (kerr_class(api, kerr)) {
     case K_DENIED:
@@ -101,7 +109,7 @@ static bool may_pass(struct topic_reader *r, int api, int32_t kerr)
         finish(r, E_OK, kerr);
         return false;
     default:
-        note_fault(r, kerr_name(kerr), kerr_text(kerr));
+        note_fault(r, partition, kerr_name(kerr), kerr_text(kerr));
         return true;
     }
 }
@@ -120,7 +128,6 @@ static void part_read(struct reader_part *p)
 
 static void begin_reading(struct reader_part *p)
 {
-    fault_clear(&p->reader->fault);
     /* After a move of the ends, what was told already is not told again. */
     p->fetch.offset = MAX(p->first.offset, p->fetch.offset);
     p->end = p->last.offset;
@@ -132,14 +139,23 @@ static void begin_reading(struct reader_part *p)
     fetcher_add(p->reader->fetcher, &p->fetch);
 }
 
+static void note_unasked(struct reader_part *p, const struct ask *q)
+{
+    const struct topic_meta *t = p->reader->topic;
+    bool leaderless = p->fetch.partition < t->parts_n && t->parts[p->fetch.partition].leader < 0;
+
+    note_fault(p->reader, p->fetch.partition, leaderless ? kerr_name(KERR_LEADER_NOT_AVAILABLE) : err_name(q->error),
+               leaderless ? "it has no leader; bring back a broker that has its replicas" : q->text);
+}
+
 static void on_asked(struct reader_part *p, const struct ask *q)
 {
     struct topic_reader *r = p->reader;
     bool good = !q->error && !q->kerr;
 
     if (q->error)
-        note_fault(r, err_name(q->error), q->text);
-    else if (q->kerr && may_pass(r, API_LIST_OFFSETS, q->kerr))
+        note_unasked(p, q);
+    else if (q->kerr && may_pass(r, p->fetch.partition, API_LIST_OFFSETS, q->kerr))
         cluster_refresh(r->cluster);
     if (!good)
         p->end = -1;
@@ -304,7 +320,7 @@ static void on_fetch_error(struct reader_part *p, int32_t kerr)
         step_later(r);
         return;
     }
-    if (may_pass(r, API_FETCH, kerr))
+    if (may_pass(r, p->fetch.partition, API_FETCH, kerr))
         fetcher_resume(r->fetcher, &p->fetch, pause_ms(r));
 }
 
@@ -331,13 +347,11 @@ static void on_fetched(struct fetch_part *fp, const struct fetched *f)
     } else if (f->records.n) {
         e = take_batches(p, f);
         if (e == E_CORRUPT) {
-            note_fault(r, err_name(e), err_text(e));
+            note_fault(r, fp->partition, err_name(e), err_text(e));
             wait_ms = pause_ms(r);
         } else if (e) {
             finish(r, e, 0);
             return;
-        } else {
-            fault_clear(&r->fault);
         }
     }
     if (fp->offset >= p->end)
@@ -386,7 +400,7 @@ static bool look_at_metadata(struct topic_reader *r)
     if (timer_is_set(&r->again))
         return false;
     if (++r->looks >= ERROR_LOOKS) {
-        if (may_pass(r, API_METADATA, t->error ? t->error : KERR_LEADER_NOT_AVAILABLE))
+        if (may_pass(r, -1, API_METADATA, t->error ? t->error : KERR_LEADER_NOT_AVAILABLE))
             r->looks = 0;
         else
             return false;
@@ -458,11 +472,6 @@ struct topic_reader *topic_reader_start(struct cluster *cl, struct str topic,
     buf_init(&r->area, AREA_MAX);
     task_wake(cluster_loop(cl), &r->step);
     return r;
-}
-
-const struct fault *topic_reader_fault(const struct topic_reader *r)
-{
-    return &r->fault;
 }
 
 void topic_reader_free(struct topic_reader **rp)

@@ -23,14 +23,15 @@ struct topic_reader_ops {
     /* Bytes are valid during the call. The reader must not be freed here. */
     void (*on_record)(void *arg, const struct topic_record *r);
     /* Once, from the loop; the reader may be freed there. kerr != 0: Kafka's refusal (UNKNOWN_TOPIC_OR_PARTITION when the topic is not there). Temporary
-     * trouble is retried for ever with back-off, never told here (see topic_reader_fault). */
+     * trouble is retried for ever with back-off, and told by on_fault only. */
     void (*on_done)(void *arg, enum err e, int32_t kerr);
+    /* May be NULL. Whenever something is in the way: the last of it. The reader must not be freed here. */
+    void (*on_fault)(void *arg, const struct fault *f);
     void *arg;
 };
 
 struct topic_reader *topic_reader_start(struct cluster *cl, struct str topic,
                                         const struct topic_reader_ops *ops);
-const struct fault *topic_reader_fault(const struct topic_reader *r);
 void topic_reader_free(struct topic_reader **r); /* no callback after this */
 
 #endif

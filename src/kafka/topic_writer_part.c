@@ -8,6 +8,7 @@
 
 #include "base/must.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define WRITER_BATCH_BYTES (256 * KiB) /* a batch is closed when it is past this */
@@ -96,6 +97,21 @@ static void part_wait(struct writer_part *wp)
     timer_set_ms(l, &wp->retry, backoff_next_ms(&wp->backoff, loop_rand(l)));
 }
 
+/* A leader that is away is said at once: a call would only wait for it, and then say that it took long. */
+static bool part_has_leader(struct writer_part *wp)
+{
+    struct topic_writer *w = wp->w;
+    const struct topic_meta *t = w->topic;
+    char text[120];
+
+    if (wp->partition >= t->parts_n || t->parts[wp->partition].leader >= 0)
+        return true;
+    snprintf(text, sizeof(text), "partition %d has no leader; bring back a broker that has its replicas", wp->partition);
+    topic_writer_set_fault(w, kerr_name(KERR_LEADER_NOT_AVAILABLE), text);
+    cluster_refresh(w->cluster);
+    return false;
+}
+
 static void part_send(struct writer_part *wp)
 {
     struct topic_writer *w = wp->w;
@@ -129,7 +145,10 @@ void topic_writer_part_step(struct writer_part *wp)
             return;
         build_batch(wp);
     }
-    part_send(wp);
+    if (part_has_leader(wp))
+        part_send(wp);
+    else
+        part_wait(wp);
 }
 
 static void on_part_retry(struct timer *t)

@@ -89,6 +89,19 @@ void director_later(struct director *d, const char *code, const char *fmt, ...)
     director_fail(d, code, "%s", text);
 }
 
+void director_trouble(void *arg, const struct fault *f)
+{
+    struct director *d = arg;
+
+    if (!d->later_since_ms)
+        d->later_since_ms = loop_now_ms(d->loop);
+    if (loop_now_ms(d->loop) - d->later_since_ms < PATIENCE_MS)
+        return;
+    if (!str_eq(str_c(d->fault.code), str_c(f->code)))
+        log_event(EV_FLOW_FAULT, kv_str("flow", d->config->name), kv_c("code", f->code), kv_c("text", f->text));
+    fault_set(&d->fault, loop_wall_ms(d->loop), f->code, "%s", f->text);
+}
+
 void director_well(struct director *d)
 {
     backoff_reset(&d->backoff);

@@ -209,6 +209,8 @@ void director_wake(struct director *d);
 void director_fail(struct director *d, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* The same for what a healthy cluster says while it starts: silent for the first seconds. */
 void director_later(struct director *d, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* What a reader waits for, told as often as it tells it; silent for the first seconds too. arg: the director. */
+void director_trouble(void *arg, const struct fault *f);
 void director_well(struct director *d);
 /* Sends d->call with d->request; done comes to `done`. A call that cannot start is a failure. */
 void director_call(struct director *d, struct cluster *cl, int api, enum route_kind route,

@@ -269,7 +269,7 @@ static void on_read(void *arg, enum err e, int32_t kerr)
 void director_load(struct director *d)
 {
     struct topic_reader_ops ops = { .on_record = d->loading == LOAD_POSITIONS ? on_position : on_state,
-                                    .on_done = on_read, .arg = d };
+                                    .on_done = on_read, .on_fault = director_trouble, .arg = d };
 
     if (d->loading == LOAD_FENCE)
         director_fence(d);
@@ -300,10 +300,20 @@ static void on_named(void *arg)
         director_wake(d);
 }
 
+static void on_name_fault(void *arg, const struct fault *f)
+{
+    struct director *d = arg;
+
+    if (fault_is_set(f))
+        fault_set(&d->fault, loop_wall_ms(d->loop), f->code, "%s", f->text);
+    else
+        fault_clear(&d->fault);
+}
+
 /* The record that says under which id we write; it is there before the first batch. */
 static void write_name(struct director *d)
 {
-    struct topic_writer_ops ops = { .on_idle = on_named, .arg = d };
+    struct topic_writer_ops ops = { .on_idle = on_named, .on_fault = on_name_fault, .arg = d };
     struct buf key, value;
 
     d->namer = d->writer_ids && d->writer_ids[d->ports_n] >= 0

@@ -36,6 +36,7 @@ struct rig {
     bool done;
     enum err error;
     int32_t kerr;
+    struct fault fault;
 };
 
 static void add_batch(struct rig *r, const char *keys, int64_t producer_id, int16_t attributes)
@@ -198,6 +199,11 @@ static void on_done(void *arg, enum err e, int32_t kerr)
     topic_reader_free(&r->reader);
 }
 
+static void on_fault(void *arg, const struct fault *f)
+{
+    ((struct rig *)arg)->fault = *f;
+}
+
 static bool is_done(void *arg)
 {
     return ((struct rig *)arg)->done;
@@ -205,11 +211,11 @@ static bool is_done(void *arg)
 
 static void rig_read(struct rig *r)
 {
-    struct topic_reader_ops ops = { .on_record = on_record, .on_done = on_done, .arg = r };
+    struct topic_reader_ops ops = { .on_record = on_record, .on_done = on_done, .on_fault = on_fault, .arg = r };
 
     r->reader = topic_reader_start(r->cl, STR("t"), &ops);
     if (!test_run_until(r->l, is_done, r, 10000))
-        fail_msg("%s", topic_reader_fault(r->reader)->text);
+        fail_msg("%s", r->fault.text);
 }
 
 static void rig_stop(struct rig *r)
@@ -341,6 +347,29 @@ TEST(moved_ends_are_asked_again)
     rig_stop(&r);
 }
 
+static bool is_in_trouble(void *arg)
+{
+    return fault_is_set(&((struct rig *)arg)->fault);
+}
+
+TEST(a_partition_without_a_leader_is_told)
+{
+    struct rig r;
+    struct topic_reader_ops ops = { .on_record = on_record, .on_done = on_done, .on_fault = on_fault, .arg = &r };
+
+    rig_start(&r);
+    add_batch(&r, "ab", -1, 0);
+    r.topic.leader = -1;
+    r.reader = topic_reader_start(r.cl, STR("t"), &ops);
+    CHECK(test_run_until(r.l, is_in_trouble, &r, 10000));
+    CHECK(!strcmp(r.fault.code, "LEADER_NOT_AVAILABLE"));
+    CHECK(strstr(r.fault.text, "partition 0 of topic t: ") == r.fault.text);
+    r.topic.leader = 1;
+    CHECK(test_run_until(r.l, is_done, &r, 10000));
+    CHECK(!strcmp(r.keys, "ab"));
+    rig_stop(&r);
+}
+
 TEST(freed_in_the_middle)
 {
     struct rig r;
@@ -361,4 +390,4 @@ TEST(freed_in_the_middle)
 TESTS(RUN(reads_to_the_end), RUN(begins_at_the_first_offset), RUN(an_empty_topic_is_read_at_once),
       RUN(skips_what_was_aborted), RUN(does_not_wait_for_open_transactions),
       RUN(a_missing_topic_is_told), RUN(a_denied_topic_is_told), RUN(damage_is_fetched_again),
-      RUN(moved_ends_are_asked_again), RUN(freed_in_the_middle))
+      RUN(moved_ends_are_asked_again), RUN(a_partition_without_a_leader_is_told), RUN(freed_in_the_middle))

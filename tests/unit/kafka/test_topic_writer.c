@@ -284,5 +284,28 @@ TEST(many_batches)
     tear_down(&t);
 }
 
+static bool is_faulty(void *arg)
+{
+    return ((struct rig *)arg)->faults > 0;
+}
+
+TEST(a_partition_without_a_leader_is_named)
+{
+    struct rig t;
+
+    set_up(&t);
+    t.g->parts[3].leader = -1;
+    topic_writer_put(t.w, 3, STR("a"), STR("1"), -1);
+    CHECK(test_run_until(t.l, is_faulty, &t, 10000));
+    CHECK(!strcmp(topic_writer_fault(t.w)->code, "LEADER_NOT_AVAILABLE"));
+    CHECK(strstr(topic_writer_fault(t.w)->text, "topic t: partition 3 has no leader") != NULL);
+    t.g->parts[3].leader = 2;
+    settle(&t);
+    CHECK_EQ(t.g->parts[3].end, 1);
+    CHECK(!fault_is_set(topic_writer_fault(t.w)));
+    tear_down(&t);
+}
+
 TESTS(RUN(newest_value_in_order), RUN(tickets), RUN(partition_by_key), RUN(retries), RUN(shut_out),
-      RUN(without_idempotence), RUN(id_comes_late_and_topic_too), RUN(many_batches))
+      RUN(without_idempotence), RUN(id_comes_late_and_topic_too), RUN(many_batches),
+      RUN(a_partition_without_a_leader_is_named))
