@@ -182,9 +182,31 @@ static void check_patterns(struct loader *l, size_t i)
     }
 }
 
+/* MirrorMaker 2 lets the bare key of a worker's option win, so the one with the alias does nothing beside it. */
+static void check_worker_keys(struct loader *l)
+{
+    for (size_t i = 0; i < l->props->n; i++) {
+        const struct prop *p = &l->props->at[i];
+
+        for (size_t c = 0; c < l->c->process.clusters.n; c++) {
+            struct str alias = l->c->process.clusters.at[c];
+            struct str key = str_part(p->key, alias.n + 1, p->key.n);
+            const struct opt_row *row = NULL;
+
+            if (p->key.n > alias.n + 1 && str_starts(p->key, alias) && p->key.p[alias.n] == '.')
+                row = opt_find(&flow_opts, key, FLOW_WORKER);
+            if (row && row->value && props_find(l->props, key))
+                config_report(l, p, CONFIG_WARNING,
+                              "has no effect: %.*s without an alias counts for every cluster, as in MirrorMaker 2; "
+                              "remove one of the two", STR_ARG(key));
+        }
+    }
+}
+
 void config_check(struct loader *l)
 {
     check_listen(l);
+    check_worker_keys(l);
     for (size_t i = 0; i < l->c->flow_count; i++) {
         check_transforms(l, i);
         check_delivery(l, i);

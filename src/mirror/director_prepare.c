@@ -3,7 +3,8 @@
  *
  * Only topics that are missing are created, so that an existing set-up needs no right to create. The topics that the
  * flow cannot do without (positions and pairs; heartbeats, where the flow does nothing else) are tried until they are
- * there; the others are for tools (mm2-spec 5.9): they hold nothing up and are tried again at every refresh of topics. Thread: control.
+ * there; the others are for tools (mm2-spec 5.9), or are made because MirrorMaker 2 makes them (positions of a flow that
+ * only writes heartbeats): they hold nothing up and are tried again at every refresh of topics. Thread: control.
  */
 #include "mirror/director_internal.h"
 
@@ -34,7 +35,7 @@ static int32_t list_internal(struct director *d, bool target, struct internal_to
                                             "heartbeats.topic.replication.factor", !c->enabled, false };
         out[n++] = (struct internal_topic){ c->offsets_topic, c->offset_storage_partitions,
                                             (int16_t)c->offset_storage_replication_factor,
-                                            "offset.storage.replication.factor", true, false };
+                                            "offset.storage.replication.factor", c->enabled, false };
     }
     if (!c->enabled)
         return n;

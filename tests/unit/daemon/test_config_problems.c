@@ -52,6 +52,10 @@ static const struct {
       "f:4: A->B.offset.flush.interval.ms: warning: has no effect here: an option of the worker, "
       "which MirrorMaker 2 "
       "reads for a target only; write B.offset.flush.interval.ms" },
+    { "B.offset.storage.replication.factor = 3\noffset.storage.replication.factor = 1",
+      "f:4: B.offset.storage.replication.factor: warning: has no effect: offset.storage.replication.factor without an "
+      "alias counts for every cluster, as in MirrorMaker 2" },
+    { "B.offset.storage.replication.factor = 3", "" },
     { "consumer.fetch.max.bytes = 1",
       "f:4: consumer.fetch.max.bytes: warning: has no effect here: MirrorMaker 2 does "
       "not read it without a cluster either; write CLUSTER.consumer.fetch.max.bytes" },
