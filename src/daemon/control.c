@@ -125,11 +125,21 @@ static void on_director_stopped(void *arg, bool stored)
     }
 }
 
+/* Asked twice: as kill -9 would, which loses and repeats nothing either. */
+static void end_now(void)
+{
+    log_event(EV_STOP, kv_c("reason", "a second signal asked for it before every position was stored"), kv_int("code", 1));
+    log_tick(true);
+    _exit(1);
+}
+
 static void on_stop(struct loop *l, int signum, void *arg)
 {
     struct control *c = arg;
 
-    if (c->stopping || c->stopped)
+    if (c->stopping)
+        end_now();
+    if (c->stopped)
         return;
     log_event(EV_DRAIN, kv_c("reason", signum == SIGINT ? "SIGINT" : "SIGTERM"));
     c->stopping = c->directors_n;
