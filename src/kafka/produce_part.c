@@ -245,7 +245,7 @@ static bool is_for_owner(const struct producer *p, const struct outgoing *o, enu
         return kerr == KERR_UNKNOWN_SERVER_ERROR && part->failures >= PRODUCE_SERVER_ERRORS_TOLD;
     case K_REFRESH: /* a leader that went after the append says so too */
     case K_UNSURE:
-        return o->careful;
+        return o->careful || o->asks;
     case K_GONE:
         return failing_ms >= PRODUCE_GONE_MS;
     default:

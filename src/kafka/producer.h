@@ -4,7 +4,8 @@
  * Many partitions per request, one batch of a partition per request, up to five requests in flight per connection;
  * payload is written by reference from its block. Order is kept per partition through every retry: what fails in
  * a way that may pass (kerr classes AGAIN, REFRESH, UNSURE, a lost connection) is sent again, the identical bytes
- * in the same order, one batch in flight until one succeeded (the broker answers a duplicate with its first offset).
+ * in the same order, one batch in flight until one succeeded (the broker answers a duplicate with its first offset),
+ * unless the owner would rather be asked (careful, asks).
  * The first batch of a producer id on a partition travels alone. Everything else stops the partition and is told to
  * the owner, who decides. Throttle times are obeyed. acks=all always. One loop.
  */
@@ -46,6 +47,8 @@ struct outgoing {
     bool unsure;           /* an earlier try may be in the log */
     bool careful;          /* the broker may forget the producer id after it (old records): it is alone in flight,
                               so is the next one, and when it may have been written the owner is told */
+    bool asks;             /* when it may have been written the owner is told: it can find out, and a broker that has
+                              forgotten the producer id meanwhile would take it a second time */
 
     /* The producer's own. */
     struct produce_part *part; /* NULL once it is forgotten: its request alone keeps it */

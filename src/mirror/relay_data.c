@@ -45,7 +45,8 @@ static void diverge(struct relay *r, const struct fetched *f)
 
 void relay_send(struct relay *r, struct outgoing *o)
 {
-    o->careful = r->flow->producer_id >= 0 &&
+    o->asks = r->flow->producer_id >= 0; /* how long the broker remembers an id is its own affair, and may be seconds */
+    o->careful = o->asks &&
                  (o->timestamp_ms < 0 ||
                   o->timestamp_ms < loop_wall_ms(r->flow->loop) - CAREFUL_AGE_MS);
     r->next_sequence = (r->next_sequence + o->count) % SEQUENCE_MOD;

@@ -86,7 +86,7 @@ void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, 
     case K_ORDER:
         refuse_order(r);
         break;
-    case K_UNSURE: /* careful batches only: what was on its way gets time to arrive before we ask */
+    case K_UNSURE: /* what was on its way gets time to arrive before we ask */
     case K_REFRESH:
         relay_fail(r, code,
                    "whether the batch at source offset %" PRId64 " was written to %s is not known; asking: %s%s",

@@ -13,7 +13,7 @@
 struct writer {
     struct rig *rig;
     struct produce_part part;
-    bool careful; /* its batches are */
+    bool careful, asks; /* its batches are */
     int32_t sent; /* batches ever sent; the next sequence is 2 * sent */
     int32_t acked;
     int32_t refused_kerr;
@@ -158,6 +158,7 @@ static inline void put(struct rig *t, int i, int n)
         struct outgoing *o = make(&t->w[i], t->pid, t->w[i].sent++);
 
         o->careful = t->w[i].careful;
+        o->asks = t->w[i].asks;
         producer_send(t->p, &t->w[i].part, o);
     }
 }

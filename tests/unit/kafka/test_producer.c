@@ -147,6 +147,32 @@ TEST(careful)
     tear_down(&t);
 }
 
+/* What may be in the log already is not sent again by itself, however many were on their way. */
+TEST(asks)
+{
+    struct rig t;
+    struct list_node list;
+
+    set_up(&t, true);
+    t.w[0].asks = true;
+    put(&t, 0, 5);
+    check_all(&t);
+    log_fail(&t.g->parts[0], KERR_NOT_ENOUGH_REPLICAS, false);
+    put(&t, 0, 1);
+    check_all(&t);
+    t.g->cut_in = 1;
+    t.g->cut_appends = true;
+    put(&t, 0, 4);
+    CHECK(test_run_until(t.l, is_refused, &t, 5000));
+    CHECK(t.w[0].refused->unsure);
+    test_run_ms(t.l, 30);
+    CHECK_EQ(t.w[0].refusals, 1);
+    list_init(&list);
+    producer_take_back(t.p, &t.w[0].part, &list);
+    drop_all(&list);
+    tear_down(&t);
+}
+
 TEST(later_one_succeeds_first)
 {
     struct rig t;
@@ -221,5 +247,5 @@ TEST(storm)
 }
 
 TESTS(RUN(order_and_packing), RUN(first_batch_goes_alone), RUN(retriable_in_the_middle),
-      RUN(cut_with_five_in_flight), RUN(cut_in_between), RUN(careful),
+      RUN(cut_with_five_in_flight), RUN(cut_in_between), RUN(careful), RUN(asks),
       RUN(later_one_succeeds_first), RUN(versions), RUN(storm))
