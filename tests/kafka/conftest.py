@@ -12,7 +12,7 @@ from lab import heliostat, jars  # noqa: E402
 from lab.cluster import Cluster  # noqa: E402
 
 ASAN = heliostat.TOP / "build" / "asan" / "heliostat"
-CLUSTERS = ("own_flow", "three", "guarded", "filled", "written")  # fixtures that start clusters for a few tests
+CLUSTERS = ("own_flow", "three", "rounds", "guarded", "filled", "written")  # fixtures that start clusters for a few tests
 _numbers = itertools.count(1)
 
 
@@ -21,6 +21,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "java: compares with the real MirrorMaker 2 or other Java programs")
     config.addinivalue_line("markers", "asan: runs the program that is built with sanitizers")
     config.addinivalue_line("markers", "long: begins early when tests run side by side")
+    config.addinivalue_line("markers", "fc(NAME...): the field cases that a test covers, for -k FC-012")
 
 
 def group_of(item):
@@ -34,6 +35,8 @@ def pytest_collection_modifyitems(items):
     """./test runs tests side by side (--dist loadgroup): a group stays in one process, and the longest tests come first,
     so that no process works alone at the end."""
     for item in items:
+        for mark in item.iter_markers("fc"):
+            item.extra_keyword_matches.update(mark.args)
         fixture = next((name for name in CLUSTERS if name in item.fixturenames), None)
         if fixture:
             item.add_marker(pytest.mark.xdist_group(fixture))

@@ -5,6 +5,7 @@ from lab import compare, feed
 from lab.heliostat import Heliostat
 
 
+@pytest.mark.fc("FC-030")
 @pytest.mark.long
 def test_mixed_records_of_all_codecs(build, flow, full):
     count = 1_000_000 if full else 20_000 if build == "asan" else 60_000

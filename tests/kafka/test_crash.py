@@ -21,6 +21,7 @@ def no_damage(flow, counts):
     assert not result.repeated, str(result)
 
 
+@pytest.mark.fc("FC-001")
 @pytest.mark.long
 def test_kill_and_restart_under_load(flow, full):
     kills = 20 if full else 5
@@ -56,6 +57,7 @@ def test_kill_at_once_after_the_start(flow):
         no_damage(flow, {0: 5000})
 
 
+@pytest.mark.fc("FC-032")
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_broker_killed_and_restarted(own_flow, side):
     flow = own_flow
@@ -78,6 +80,7 @@ def test_broker_killed_and_restarted(own_flow, side):
         assert h.stop() == 0
 
 
+@pytest.mark.fc("FC-046")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["gone", "hangs"])
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_sigterm_ends_within_5_s_when_a_cluster_is_away(own_flow, side, how):

@@ -107,6 +107,7 @@ def test_unreachable_cluster_at_the_start(flow):
             assert h.stop() == 0
 
 
+@pytest.mark.fc("FC-031")
 def test_too_large_record_stops_only_its_partition(flow):
     feed.create_topic(flow.source, flow.name, 3)
     feed.create_topic(flow.target, flow.remote(), 3, {"max.message.bytes": 20000})
@@ -177,6 +178,61 @@ def test_without_the_right_to_the_group_nothing_is_copied(flow, guarded):
         assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
 
 
+def test_rights_withdrawn_and_given_back(flow, guarded):
+    """Write on one copy, then Read on a source topic: it pauses with the cause, the other topic flows, nothing is lost. A topic
+    with any ACL at all allows nothing that no ACL allows."""
+    good, bad = flow.name + "-good", flow.name + "-bad"
+    for source, target in ((flow.clusters[0], guarded), (guarded, flow.clusters[1])):
+        way = Flow(flow.name + ("to" if target is guarded else "from"), source, target)
+        for topic in (good, bad):
+            feed.create_topic(way.source, topic, 2)
+        topic, left = (way.remote(bad), ("Describe",)) if target is guarded else (bad, ("Describe", "Write", "DescribeConfigs"))
+        acl = ("--allow-principal", "User:ANONYMOUS", *(w for x in left for w in ("--operation", x)), "--topic", topic)
+        producers = [feed.Numbered(way.source, t, 2, rate=300) for t in (good, bad)]
+        for p in producers:
+            p.start()
+        with Heliostat(way.config(flow.name + "-.*", **{"sync.topic.acls.enabled": "false"})) as h:
+            h.wait(lambda h: all(p["records"] > 50 for t in (good, bad) for p in h.partitions(t)) and len(h.partitions(bad)) == 2,
+                   what="both topics to flow")
+            java.tool(guarded, "acls", "--add", *acl)
+            h.wait(lambda h: set(halted(h, bad)) == {0, 1}, what="the denied topic to stop")
+            assert "TOPIC_AUTHORIZATION_FAILED" in fault_text(h, bad) and topic in fault_text(h, bad), fault_text(h, bad)
+            had = sum(p["next_offset"] for p in h.partitions(good))
+            h.wait(lambda h: sum(p["next_offset"] for p in h.partitions(good)) > had + 300, what="the other topic to flow")
+            assert not halted(h, good)
+            java.tool(guarded, "acls", "--remove", "--force", *acl)
+            counts = [sum(p.stop().values()) for p in producers]
+            h.wait_copied(way.source, [good, bad], limit=90)
+            for t, count in zip((good, bad), counts):
+                result = compare.topics(way.source, t, way.target, way.remote(t))
+                assert result.equal and result.records == count, (t, str(result))
+            h.wait(lambda h: not halted(h, bad) and not h.status()["losses"], what="the fault to be over")
+
+
+def test_without_the_right_to_describe_configs(flow, guarded):
+    """A copy is not made with configs that nobody could read; it is said which right is missing, and others go on."""
+    flow = Flow(flow.name, guarded, flow.clusters[1])
+    good, bad, there = (flow.name + x for x in ("-good", "-bad", "-there"))
+    for topic in (good, bad, there):
+        feed.create_topic(flow.source, topic, 1)
+        feed.write(flow.source, topic, [(b"k", b"v%d" % i) for i in range(100)])
+    feed.create_topic(flow.target, flow.remote(there), 1)
+    acls = [("--allow-principal", "User:ANONYMOUS", "--operation", "Read", "--operation", "Write", "--topic", t) for t in (bad, there)]
+    for acl in acls:
+        java.tool(guarded, "acls", "--add", *acl)
+    with Heliostat(flow.config(flow.name + "-.*", **{"sync.topic.acls.enabled": "false"})) as h:
+        h.wait_copied(flow.source, [good, there])
+        h.wait(lambda h: "TOPIC_AUTHORIZATION_FAILED" in fault_text(h, bad), what="the reason")
+        assert "DescribeConfigs" in fault_text(h, bad) and flow.remote(bad) not in feed.topics_of(flow.target)
+        assert not halted(h, good) and not halted(h, there)
+        for acl in acls:
+            java.tool(guarded, "acls", "--remove", "--force", *acl)
+        h.wait_copied(flow.source, [good, bad, there], limit=90)
+        for topic in (good, bad, there):
+            assert compare.topics(flow.source, topic, flow.target, flow.remote(topic)).equal
+
+
+@pytest.mark.fc("FC-024")
 def test_topic_that_cannot_be_created(flow, guarded):
     flow = Flow(flow.name, flow.clusters[0], guarded)
     good, bad = flow.name + "-good", flow.name + "-bad"
@@ -232,6 +288,7 @@ def test_connections_cut_inside_a_frame(pool, name, side):
             assert result.equal and result.records == sum(counts.values()), str(result)
 
 
+@pytest.mark.fc("FC-032")
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_leader_moves(pool, three, name, side):
     """The leader of a partition is killed under load in a cluster of three; later it leads again."""
@@ -269,6 +326,7 @@ def test_a_heartbeats_topic_that_cannot_be_made_holds_nothing_up(own_flow):
         assert re.search(r"topic\.fault.*topic=heartbeats .*INVALID_REPLICATION_FACTOR.*heartbeats\.topic\.replication\.factor", log), log
 
 
+@pytest.mark.fc("FC-029")
 def test_a_record_of_a_time_that_the_copy_does_not_take(flow, tmp_path):
     """The config to raise is named, with the copy; raised, it goes on."""
     feed.create_topic(flow.source, flow.name, 1)

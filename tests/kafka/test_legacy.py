@@ -2,8 +2,9 @@
 import pytest
 
 from conftest import Flow
-from lab import compare, feed
+from lab import compare, feed, offsets
 from lab.heliostat import Heliostat
+from test_shapes import KEEP_ALL, compacted
 
 pytestmark = pytest.mark.xdist_group("releases")
 CODECS = ("none", "gzip", "snappy", "lz4")
@@ -45,6 +46,11 @@ def seen(bootstrap, topic):
     return out
 
 
+def value_of(message):
+    """What of a message tells it from the others; a copy's time may be of another type."""
+    return message.key(), message.value()
+
+
 def first_difference(a, b):
     """For people: where two answers of seen() part."""
     for p in sorted(a):
@@ -76,6 +82,21 @@ def test_old_formats(old_flow, topic_format):
         h.restart()
         h.wait_copied(flow.source, [flow.name])
         check(flow)
+
+
+@pytest.mark.fc("FC-006")
+def test_compacted_v1(old_flow):
+    """Wrappers of which compaction has left some messages: offsets inside them have holes."""
+    flow = old_flow
+    compacted(flow.source, flow.name, 100, CODECS, {"message.format.version": FORMATS["v1"]}, {"enable.idempotence": False})
+    before = seen(flow.source, flow.name)
+    with Heliostat({**flow.config(), **KEEP_ALL}) as h:
+        h.wait_copied(flow.source, [flow.name])
+        assert before == seen(flow.source, flow.name), "the source changed meanwhile"
+        check(flow, before)
+        assert sum(p["decoded_batches"] for p in h.partitions(flow.name)) > 0
+        counts = offsets.check(h, flow, 400, digest=value_of)
+        assert counts["exact"] and counts["next"], counts
 
 
 def test_append_time_of_v1(old_flow):

@@ -57,6 +57,7 @@ def with_large_record(flow):
     return rows
 
 
+@pytest.mark.fc("FC-031")
 def test_a_large_record_halts_its_partition_and_heals(flow):
     rows = with_large_record(flow)
     with Heliostat(flow.config(**ALONE)) as h:
@@ -70,6 +71,7 @@ def test_a_large_record_halts_its_partition_and_heals(flow):
         h.wait(lambda h: h.partitions(flow.name)[0]["fault"] is None, what="the end of the fault")
 
 
+@pytest.mark.fc("FC-031")
 def test_a_large_record_is_skipped(flow):
     """It is told as a loss; after kill -9 and with another limit nothing is repeated or missing."""
     rows = with_large_record(flow)
@@ -85,6 +87,7 @@ def test_a_large_record_is_skipped(flow):
         assert values(flow.target, flow.remote()) == [v for _, v in rows] + [b"after"]
 
 
+@pytest.mark.fc("FC-031")
 def test_a_large_record_raises_the_limit(flow):
     with_large_record(flow)
     with Heliostat(flow.config(**ALONE, **{"heliostat.oversize": "raise"})) as h:
@@ -92,6 +95,7 @@ def test_a_large_record_raises_the_limit(flow):
         assert int(feed.describe(flow.target, [flow.remote()])[flow.remote()]["configs"]["max.message.bytes"]) >= 50_000
 
 
+@pytest.mark.fc("FC-029")
 @pytest.mark.parametrize("policy", ["halt", "log-append", "clamp"])
 def test_times_out_of_bounds(flow, policy):
     """Brokers of 4.x take no record that is more than an hour ahead; the source was told to."""

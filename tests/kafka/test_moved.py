@@ -21,6 +21,7 @@ def values(bootstrap, topic):
     return [m.value() for m in compare.read(bootstrap, topic)]
 
 
+@pytest.mark.fc("FC-003")
 def test_lost_ranges_are_kept_in_the_ledger(flow):
     """Deleted before they were copied: told in log, status and metrics, and still known after two restarts."""
     feed.create_topic(flow.source, flow.name, 1)
@@ -44,6 +45,7 @@ def test_lost_ranges_are_kept_in_the_ledger(flow):
         assert values(flow.target, flow.remote()) == [v for _, v in numbers(0, 50) + numbers(120, 200)]
 
 
+@pytest.mark.fc("FC-004")
 @pytest.mark.parametrize("policy", ["halt", "ignore"])
 def test_source_topic_made_anew(flow, policy):
     """The policy `restart` is in test_topics.py."""
@@ -127,6 +129,7 @@ def elect_without(cluster, topic, then):
     cluster.restart(1)
 
 
+@pytest.mark.fc("FC-005")
 def test_unclean_election_at_the_source(pair, three, name):
     """What the source lost was copied before: it stays, it is in the ledger, and what came instead is copied after it."""
     flow = Flow(name, three, pair[1])

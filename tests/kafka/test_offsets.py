@@ -3,6 +3,7 @@ import json
 import random
 import time
 
+import pytest
 from test_shapes import KEEP_ALL, compacted, transactional
 
 from lab import compare, feed, offsets
@@ -20,6 +21,7 @@ def report(what, counts):
     print("\n%s: %s" % (what, ", ".join("%d %s" % (n, kind) for kind, n in sorted(counts.items()))))
 
 
+@pytest.mark.fc("FC-012")
 def test_plain_topics_after_kills(flow, full):
     """The map that was stored, and what the restart found in the target, make one map."""
     dice = random.Random(3)
@@ -40,6 +42,7 @@ def test_plain_topics_after_kills(flow, full):
         assert set(counts) == {"exact"}
 
 
+@pytest.mark.fc("FC-012")
 def test_transactions_after_kills(flow, full):
     """Markers and aborted records have no place in the copy: the answer is the next record."""
     feed.create_topic(flow.source, flow.name, 2)
@@ -59,6 +62,7 @@ def test_transactions_after_kills(flow, full):
             h.wait_copied(flow.source, [flow.name])
 
 
+@pytest.mark.fc("FC-012")
 def test_compacted_topics(flow, full):
     compacted(flow.source, flow.name, 100)
     with Heliostat({**flow.config(), **KEEP_ALL}) as h:

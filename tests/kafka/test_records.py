@@ -13,6 +13,7 @@ ODD = [
 ]
 
 
+@pytest.mark.fc("FC-030")
 @pytest.mark.parametrize("stamps", ["CreateTime", "LogAppendTime"])
 def test_odd_records(flow, stamps):
     """LogAppendTime sends every batch through the record path."""
@@ -27,6 +28,7 @@ def test_odd_records(flow, stamps):
         assert decoded == 0 if stamps == "CreateTime" else decoded > 0
 
 
+@pytest.mark.fc("FC-010")
 def test_nothing_but_aborted_records(flow):
     """The position moves over them, and what follows is copied."""
     feed.create_topic(flow.source, flow.name, 1)

@@ -21,20 +21,20 @@ def same_for_java(flow, isolation="read_uncommitted"):
     return len(source)
 
 
-def compacted(bootstrap, topic, tombstones_ms):
+def compacted(bootstrap, topic, tombstones_ms, codecs=("none", "lz4", "zstd", "gzip", "snappy"), config=None, options=None):
     """A topic that compaction has gone through and that nothing changes any more."""
     feed.create_topic(bootstrap, topic, 1, {
         "cleanup.policy": "compact", "segment.ms": 500, "min.cleanable.dirty.ratio": 0.001,
-        "delete.retention.ms": tombstones_ms, "max.compaction.lag.ms": 1000})
-    for codec in ("none", "lz4", "zstd", "gzip", "snappy"):
+        "delete.retention.ms": tombstones_ms, "max.compaction.lag.ms": 1000, **(config or {})})
+    for codec in codecs:
         rows = [(b"key%d" % (i % 40), None if i % 7 == 0 else b"%s value %d" % (codec.encode(), i)) for i in range(150)]
         rows += [(b"only-%s-%d" % (codec.encode(), i), b"stays") for i in range(10)]
-        feed.write(bootstrap, topic, rows, codec=codec, options={"linger.ms": 20})
-    written = 5 * 160
+        feed.write(bootstrap, topic, rows, codec=codec, options={"linger.ms": 20, **(options or {})})
+    written = len(codecs) * 160
     end, seen = time.monotonic() + 60, written
     while time.monotonic() < end:  # every write rolls the segment, so that the cleaner may take the one before
         time.sleep(1)
-        feed.write(bootstrap, topic, [(b"roll", b"%f" % time.monotonic())])
+        feed.write(bootstrap, topic, [(b"roll", b"%f" % time.monotonic())], options=options)
         now = len(compare.read(bootstrap, topic))
         if now == seen and now < written / 2:
             break
@@ -49,6 +49,7 @@ def delete_horizons(cluster, topic):
     return [int(x) for x in re.findall(r"deleteHorizonMs: OptionalLong\[(\d+)\]", java.dump_log(cluster, topic))]
 
 
+@pytest.mark.fc("FC-006", "FC-007")
 @pytest.mark.long
 @pytest.mark.parametrize("tombstones_ms", [100, 20000, 86400000], ids=["tombstones-gone", "horizon-expired", "tombstones-kept"])
 def test_compacted(flow, tombstones_ms):
@@ -94,6 +95,7 @@ def transactional(bootstrap, topic, partitions, create=True):
     feed.write(bootstrap, topic, [(b"plain", b"end")], 0)
 
 
+@pytest.mark.fc("FC-010")
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 def test_transactions(flow, isolation):
     transactional(flow.source, flow.name, 2)

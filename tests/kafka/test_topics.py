@@ -8,6 +8,7 @@ from lab import compare, feed
 from lab.heliostat import Heliostat
 
 
+@pytest.mark.fc("FC-023")
 def test_partitions_equal_the_source_and_grow_under_load(flow):
     feed.create_topic(flow.source, flow.name, 10)
     producer = feed.Numbered(flow.source, flow.name, 10, rate=3000)
@@ -64,6 +65,7 @@ def largest_gap(bootstrap, topic, seconds):
     return worst
 
 
+@pytest.mark.fc("FC-017")
 def test_a_copy_deleted_while_stopped_is_copied_again(flow):
     feed.create_topic(flow.source, flow.name, 1)
     feed.write(flow.source, flow.name, [(b"%d" % i, b"v%d" % i) for i in range(100)])
@@ -77,6 +79,7 @@ def test_a_copy_deleted_while_stopped_is_copied_again(flow):
         assert compare.ends(flow.target, flow.remote()) == {0: (0, 100)}
 
 
+@pytest.mark.fc("FC-017")
 def test_a_copy_deleted_while_running_is_copied_again(flow):
     feed.create_topic(flow.source, flow.name, 1)
     feed.write(flow.source, flow.name, [(b"%d" % i, b"v%d" % i) for i in range(100)])
@@ -88,6 +91,7 @@ def test_a_copy_deleted_while_running_is_copied_again(flow):
         h.wait(lambda h: compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal, what="120 records")
 
 
+@pytest.mark.fc("FC-004")
 def test_a_source_topic_made_anew_while_stopped_is_copied_from_its_start(flow):
     feed.create_topic(flow.source, flow.name, 1)
     feed.write(flow.source, flow.name, [(b"old", b"v%d" % i) for i in range(100)])

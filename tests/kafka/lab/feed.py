@@ -1,5 +1,6 @@
 """Producers that are not ours: librdkafka through confluent-kafka."""
 import collections
+import random
 import threading
 import time
 
@@ -166,6 +167,70 @@ class Numbered(threading.Thread):
         """Waits until all TOTAL records are written."""
         self.join(limit)
         return self.stop()
+
+
+class Transactional(threading.Thread):
+    """Writes numbered records in transactions of SIZE over all partitions, at a steady rate, until stop(); one in four is
+    aborted when all of it is written."""
+
+    def __init__(self, bootstrap, topic, partitions=1, rate=1000, size=20, codec="lz4", seed=1):
+        super().__init__(name="transactions-" + topic, daemon=True)
+        self.topic, self.partitions, self.rate, self.size = topic, partitions, rate, size
+        self.run_name, self.dice = records.new_run(), random.Random(seed)
+        self.next_seq = collections.Counter()
+        self.committed = self.aborted = 0
+        self.failure = None
+        self.ended = threading.Event()
+        self.options = {**RETRY, "message.timeout.ms": 50000, "transaction.timeout.ms": 60000, "linger.ms": 2,
+                        "bootstrap.servers": bootstrap, "compression.type": codec,
+                        "transactional.id": "%s-%s" % (topic, self.run_name)}
+
+    def run(self):
+        """The thread. A producer that cannot go on is replaced: whether its last transaction was committed is the source's
+        to say."""
+        producer = None
+        while not self.ended.is_set():
+            began = time.monotonic()
+            try:
+                if not producer:
+                    producer = Producer(self.options)
+                    producer.init_transactions(60)
+                self.turn(producer, self.dice.random() < 0.75)
+            except KafkaException as e:
+                producer, self.failure = None, e
+            self.ended.wait(max(0.0, began + self.size / self.rate - time.monotonic()))
+
+    def turn(self, producer, commit):
+        """One transaction."""
+        producer.begin_transaction()
+        for i in range(self.size):
+            partition = i % self.partitions
+            key, value, headers = records.numbered(self.run_name, partition, self.next_seq[partition])
+            produce(producer, self.topic, partition, key, value, headers)
+            self.next_seq[partition] += 1
+        producer.flush(60)  # an abort would forget what was not sent
+        while True:
+            try:
+                (producer.commit_transaction if commit else producer.abort_transaction)(60)
+                break
+            except KafkaException as e:
+                if e.args[0].txn_requires_abort():
+                    commit = False
+                elif not e.args[0].retriable():
+                    raise
+        if commit:
+            self.committed += self.size
+        else:
+            self.aborted += self.size
+
+    def stop(self, limit=120):
+        """Ends the thread behind its last transaction; returns how many records were committed."""
+        self.ended.set()
+        if self.is_alive():
+            self.join(limit)
+        if not self.committed or self.is_alive():
+            raise RuntimeError("transactions of %s: %s" % (self.topic, self.failure or "no end"))
+        return self.committed
 
 
 def mixed(bootstrap, topic, count, partitions, seed=1, codecs=records.CODECS, big=0.0005, options=None):

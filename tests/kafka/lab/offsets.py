@@ -23,11 +23,11 @@ def ask(h, flow, topic, partition, offsets, to_source=False):
     return answers
 
 
-def by_offset(bootstrap, topic, isolation):
+def by_offset(bootstrap, topic, isolation, digest=compare.digest):
     """{partition: {offset: digest}}"""
     table = {}
-    for m in compare.read(bootstrap, topic, isolation):
-        table.setdefault(m.partition(), {})[m.offset()] = compare.digest(m)
+    for m in compare.Reader(bootstrap, topic, isolation).messages():
+        table.setdefault(m.partition(), {})[m.offset()] = digest(m)
     return table
 
 
@@ -44,11 +44,11 @@ def _check(answer, asked, there, here, in_order):
     return answer["kind"]
 
 
-def check(h, flow, n, isolation="read_committed", seed=1, foreign=()):
+def check(h, flow, n, isolation="read_committed", seed=1, foreign=(), digest=compare.digest):
     """n random offsets in either direction; {kind: how many}. Records of the target in `foreign` (digests) are not ours."""
     dice = random.Random(seed)
-    source = by_offset(flow.source, flow.name, isolation)
-    target = by_offset(flow.target, flow.remote(), "read_committed")
+    source = by_offset(flow.source, flow.name, isolation, digest)
+    target = by_offset(flow.target, flow.remote(), "read_committed", digest)
     ends = [compare.ends(flow.source, flow.name), compare.ends(flow.target, flow.remote())]
     counts = {}
     for p in sorted(source):

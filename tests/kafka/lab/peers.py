@@ -1,19 +1,26 @@
 """Peers that misbehave: a proxy that cuts connections inside a frame, and servers that do not speak Kafka."""
+import queue
 import socket
 import socketserver
 import ssl
 import subprocess
 import threading
+import time
 
 from . import ports
 
 
 class Proxy:
-    """Passes bytes between clients and one address. cut() ends all connections after part of what is under way."""
+    """Passes bytes between clients and one address. cut() ends all connections after part of what is under way; while it
+    is closed every connection is refused, while it is held nothing passes and nothing is lost. delay: seconds that every
+    byte takes. idle: a connection that was silent for so many seconds swallows all bytes from then on, without a word."""
 
-    def __init__(self, target_port):
+    def __init__(self, target_port, delay=0.0, idle=None):
         self.target_port, self.port = target_port, ports.free_port()
-        self.live, self.lock, self.cuts = {}, threading.Lock(), 0
+        self.delay, self.idle = delay, idle
+        self.live, self.lock, self.cuts, self.swallowed = {}, threading.Lock(), 0, 0
+        self.passing, self.closed = threading.Event(), False
+        self.passing.set()
         self.server = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -22,6 +29,7 @@ class Proxy:
 
     def __exit__(self, *_):
         self.server.close()
+        self.passing.set()
         self.cut()
 
     def accept(self):
@@ -31,30 +39,48 @@ class Proxy:
                 client = self.server.accept()[0]
             except OSError:
                 return
+            if self.closed:
+                client.close()
+                continue
             try:
                 target = socket.create_connection(("127.0.0.1", self.target_port), 5)
             except OSError:
                 client.close()
                 continue
-            pair = {"sockets": (client, target), "cut": False}
+            pair = {"sockets": (client, target), "cut": False, "seen": time.monotonic(), "dead": False}
             with self.lock:
                 self.live[id(pair)] = pair
             for a, b in ((client, target), (target, client)):
                 threading.Thread(target=self.pump, args=(pair, a, b), daemon=True).start()
 
+    def is_dead(self, pair):
+        """True for a connection that the line has forgotten."""
+        now = time.monotonic()
+        if self.idle is not None and now - pair["seen"] > self.idle and not pair["dead"]:
+            pair["dead"] = True
+            self.swallowed += 1
+        pair["seen"] = now
+        return pair["dead"]
+
     def pump(self, pair, a, b):
         """Copies one direction until the end or the cut; at the cut only half of the last piece passes."""
+        late = Late(b, self.delay) if self.delay else None
         try:
             while True:
                 data = a.recv(65536)
+                self.passing.wait()
                 if not data:
                     break
+                if self.is_dead(pair):
+                    continue
                 if pair["cut"]:
                     b.sendall(data[:max(1, len(data) // 2)])
                     break
-                b.sendall(data)
+                (late or b).sendall(data)
         except OSError:
             pass
+        if late:
+            late.end()
         for s in pair["sockets"]:
             try:
                 s.shutdown(socket.SHUT_RDWR)
@@ -70,6 +96,57 @@ class Proxy:
             for pair in self.live.values():
                 pair["cut"] = True
                 self.cuts += 1
+
+    def hold(self):
+        """Nothing passes until opened() is called."""
+        self.passing.clear()
+
+    def close(self):
+        """Ends all connections and refuses new ones until opened() is called."""
+        self.closed = True
+        with self.lock:
+            pairs = list(self.live.values())
+        for pair in pairs:
+            for s in pair["sockets"]:
+                try:
+                    s.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+    def opened(self):
+        """As before."""
+        self.closed = False
+        self.passing.set()
+
+
+class Late:
+    """Sends what it is given some time later; bounded, so that a slow reader is felt."""
+
+    def __init__(self, to, delay):
+        self.to, self.delay, self.queue = to, delay, queue.Queue(2000)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def sendall(self, data):
+        """As of a socket."""
+        self.queue.put((time.monotonic() + self.delay, data))
+
+    def end(self):
+        """Nothing more comes."""
+        self.queue.put((0, None))
+
+    def run(self):
+        """The thread."""
+        broken = False
+        while True:
+            due, data = self.queue.get()
+            if data is None:
+                return
+            time.sleep(max(0.0, due - time.monotonic()))
+            try:
+                if not broken:
+                    self.to.sendall(data)
+            except OSError:
+                broken = True
 
 
 class Server:
