@@ -244,6 +244,11 @@ TEST(without_idempotence)
     tear_down(&t);
 }
 
+static bool is_faulty(void *arg)
+{
+    return ((struct rig *)arg)->faults > 0;
+}
+
 TEST(id_comes_late_and_topic_too)
 {
     struct rig t;
@@ -252,9 +257,8 @@ TEST(id_comes_late_and_topic_too)
     t.g->pid_error = KERR_COORDINATOR_LOAD_IN_PROGRESS;
     t.g->topic_error = KERR_UNKNOWN_TOPIC_OR_PARTITION;
     put(&t, "a", "1");
-    test_run_ms(t.l, 100);
+    CHECK(test_run_until(t.l, is_faulty, &t, 10000));
     CHECK(!is_idle(&t));
-    CHECK(t.faults > 0);
     t.g->pid_error = 0;
     test_run_ms(t.l, 50);
     t.g->topic_error = 0;
@@ -282,11 +286,6 @@ TEST(many_batches)
     CHECK(t.g->parts[0].batches_n >= 7);
     mem_free(value);
     tear_down(&t);
-}
-
-static bool is_faulty(void *arg)
-{
-    return ((struct rig *)arg)->faults > 0;
 }
 
 TEST(a_partition_without_a_leader_is_named)
