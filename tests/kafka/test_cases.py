@@ -255,7 +255,7 @@ def test_one_target_broker_is_down(pair, rounds, name, full):  # noqa: F811
                 stalls[p] = max(stalls[p], time.monotonic() - seen[p][1])
             time.sleep(0.05)
         print("\nlongest pause of a partition on a live broker: %.1f s" % max(stalls.values()))
-        assert part(h, alone, 2)["next_offset"] == stuck and max(stalls.values()) < 8
+        assert part(h, alone, 2)["next_offset"] == stuck and max(stalls.values()) < 15
         h.wait(lambda h: part(h, late, 0)["next_offset"] == 100, limit=25, what="the copy made meanwhile")
         rounds.restart(3)
         counts = {t: sum(p.stop().values()) for t, p in zip((name, alone), producers)}
@@ -449,7 +449,7 @@ def test_positions_on_a_dead_broker_are_named(pair, rounds, name):  # noqa: F811
         h.wait_copied(flow.source, [name])
         took = time.monotonic() - began
         print("\ncopied %.1f s after the broker was back" % took)
-        assert took < 20 and compare.topics(flow.source, name, flow.target, flow.remote()).equal
+        assert took < 40 and compare.topics(flow.source, name, flow.target, flow.remote()).equal
         h.wait(lambda h: not h.status()["faults"], what="the fault to be over")
 
 
