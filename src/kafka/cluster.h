@@ -32,6 +32,7 @@ struct part_meta {
     int32_t replicas_n;
     const int32_t *isr;
     int32_t isr_n;
+    int64_t doubt_ms; /* since then answers tell a lower epoch, 0: none does */
 };
 
 /* Stable address from cluster_watch to the last cluster_unwatch. Contents change at metadata updates. */

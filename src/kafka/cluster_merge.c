@@ -3,7 +3,9 @@
  *
  * Brokers lag behind each other, so an answer may be older than what is known: a partition whose leader
  * epoch would fall keeps what it had, and a topic that would shrink under the same id is left alone. A new
- * topic id means that the topic was deleted and made anew: then nothing of before counts.
+ * topic id means that the topic was deleted and made anew: then nothing of before counts. An answer may also be
+ * wrong: one that names a partition twice changes nothing, and a lower epoch that is told for EPOCH_DOUBT_MS is
+ * believed (a topic made anew where there are no ids, or an epoch that never was).
  */
 #include "base/alloc.h"
 #include "kafka/cluster_int.h"
@@ -12,6 +14,7 @@
 
 /* The largest topic of a Kafka cluster has far fewer; a length that a peer chose ends here. */
 #define PARTITIONS_MAX 1000000
+#define EPOCH_DOUBT_MS 30000
 
 static void merge_brokers(struct cluster *cl, const struct kafka_metadata_response *r)
 {
@@ -52,9 +55,21 @@ static bool is_same_part(const struct part_meta *a, const struct part_meta *b)
            is_same_ints(a->isr, a->isr_n, b->isr, b->isr_n);
 }
 
+/* A leader epoch that would fall: not believed at once. */
+static bool is_doubted(struct part_meta *old, int32_t leader_epoch, int64_t now_ms)
+{
+    if (leader_epoch < 0 || old->leader_epoch <= leader_epoch) {
+        old->doubt_ms = 0;
+        return false;
+    }
+    if (!old->doubt_ms)
+        old->doubt_ms = MAX(now_ms, 1);
+    return now_ms - old->doubt_ms < EPOCH_DOUBT_MS;
+}
+
 /* Partition i as it shall be, still pointing into the answer or the old block. */
 static struct part_meta merged_part(const struct topic_meta *old,
-                                    const struct kafka_metadata_response_partition *r, int32_t i)
+                                    const struct kafka_metadata_response_partition *r, int32_t i, int64_t now_ms)
 {
     struct part_meta p = { .leader = r->leader_id,
                            .leader_epoch = r->leader_epoch,
@@ -64,9 +79,7 @@ static struct part_meta merged_part(const struct topic_meta *old,
                            .isr = r->isr_nodes.at,
                            .isr_n = MAX(r->isr_nodes.n, 0) };
 
-    if (i < old->parts_n && r->leader_epoch >= 0 && old->parts[i].leader_epoch > r->leader_epoch)
-        return old->parts[i];
-    return p;
+    return i < old->parts_n && is_doubted(&old->parts[i], r->leader_epoch, now_ms) ? old->parts[i] : p;
 }
 
 static const int32_t *copy_ints(int32_t **room, const int32_t *from, int32_t n)
@@ -101,7 +114,7 @@ static void set_parts(struct topic_meta *m, const struct part_meta *parts, int32
 }
 
 /* True when anything changed. */
-static bool merge_parts(struct topic *t, const struct kafka_metadata_response_topic *r)
+static bool merge_parts(struct topic *t, const struct kafka_metadata_response_topic *r, int64_t now_ms)
 {
     struct topic_meta *m = &t->meta;
     int32_t n = r->partitions.n;
@@ -114,7 +127,7 @@ static bool merge_parts(struct topic *t, const struct kafka_metadata_response_to
         int32_t i = r->partitions.at[k].partition_index;
 
         if (i >= 0 && i < n)
-            parts[i] = merged_part(m, &r->partitions.at[k], i);
+            parts[i] = merged_part(m, &r->partitions.at[k], i, now_ms);
     }
     for (int32_t i = 0; i < n; i++) {
         t->trouble |= parts[i].leader < 0;
@@ -149,7 +162,23 @@ static bool may_pass(int32_t error)
     }
 }
 
-static bool merge_topic(struct topic *t, const struct kafka_metadata_response_topic *r)
+static bool is_named_twice(const struct kafka_metadata_response_topic *r)
+{
+    int32_t n = r->partitions.n;
+    bool *seen = mem_array((size_t)MAX(n, 1), sizeof(*seen)), twice = false;
+
+    for (int32_t k = 0; k < n && !twice; k++) {
+        int32_t i = r->partitions.at[k].partition_index;
+
+        twice = i >= 0 && i < n && seen[i];
+        if (i >= 0 && i < n)
+            seen[i] = true;
+    }
+    mem_free(seen);
+    return twice;
+}
+
+static bool merge_topic(struct topic *t, const struct kafka_metadata_response_topic *r, int64_t now_ms)
 {
     struct topic_meta *m = &t->meta;
     int32_t n = r->partitions.n;
@@ -159,6 +188,10 @@ static bool merge_topic(struct topic *t, const struct kafka_metadata_response_to
     if (r->error_code) {
         t->trouble = may_pass(r->error_code);
         return note_error(t, r->error_code);
+    }
+    if (n > 0 && n <= PARTITIONS_MAX && is_named_twice(r)) {
+        t->trouble = true;
+        return false;
     }
     if (!is_zero(&r->topic_id) && memcmp(&m->id, &r->topic_id, sizeof(m->id)) != 0) {
         changed = true;
@@ -176,7 +209,7 @@ static bool merge_topic(struct topic *t, const struct kafka_metadata_response_to
     changed |= m->internal != r->is_internal;
     m->internal = r->is_internal;
     changed |= note_error(t, 0);
-    changed |= merge_parts(t, r);
+    changed |= merge_parts(t, r, now_ms);
     return changed;
 }
 
@@ -191,6 +224,6 @@ void cluster_merge(struct cluster *cl, const struct kafka_metadata_response *r)
             continue;
         t = cluster_find_topic(cl, r->topics.at[i].name, &at);
         if (t)
-            cl->changed |= merge_topic(t, &r->topics.at[i]);
+            cl->changed |= merge_topic(t, &r->topics.at[i], loop_now_ms(cl->loop));
     }
 }

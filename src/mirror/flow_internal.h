@@ -103,6 +103,7 @@ struct relay {
     int64_t walked;         /* next source offset to look at */
     int64_t next_sequence;  /* of the next batch to send, not reduced yet by what is in flight */
     int64_t skip;           /* records from `walked` on that are in the target already */
+    int unsettled;          /* times that these were not on all replicas yet, or not all told */
     int64_t jump;           /* a stored position beyond which another writer has copied; -1 none */
     bool anew; /* the source topic is another one: what is in the target tells nothing of it */
     bool has_pair, from_earliest, dirty, position_changed, registered;
@@ -206,6 +207,8 @@ void relay_halt(struct relay *r, const char *code, const char *fmt, ...) PRINTF_
 void relay_well(struct relay *r);
 /* Takes back what is on its way and finds out anew where both ends stand. */
 void relay_restart(struct relay *r);
+/* The same after some time. */
+void relay_rest(struct relay *r, int64_t wait_ms);
 void relay_mark_dirty(struct relay *r);
 void relay_name(const struct relay *r, char *text, size_t room);
 

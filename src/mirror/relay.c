@@ -172,6 +172,11 @@ void relay_halt(struct relay *r, const char *code, const char *fmt, ...)
     stand_back(r, RELAY_HALTED, HALT_RETRY_MS);
 }
 
+void relay_rest(struct relay *r, int64_t wait_ms)
+{
+    stand_back(r, RELAY_WAITING, wait_ms);
+}
+
 void relay_restart(struct relay *r)
 {
     stand_back(r, RELAY_WAITING, 0);

@@ -13,6 +13,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define UNSETTLED_MS    100
+#define UNSETTLED_QUIET 5 /* looks before it is a fault, or others are held to have written */
+
 static void ask_next(struct relay *r, enum relay_question q);
 
 /* The text of an answer that is no use; false when it is good. */
@@ -216,6 +219,28 @@ static void bridge_gap(struct relay *r)
     r->gap_to = -1;
 }
 
+/* What is to be skipped may lie above the high watermark: a clean election can still take it away, and the pair must
+ * not move over it (I-2). Nothing could be written meanwhile either, for the same replicas are missing. And where
+ * sequence and log end do not agree, a batch of ours that was late may have come between the two questions: it is looked
+ * again before others are held to have written. */
+static bool is_unsettled(struct relay *r)
+{
+    bool above = r->skip > 0 && r->target_end < r->target_log_end;
+
+    if (!above && !(r->skip_unseen && r->unsettled < UNSETTLED_QUIET)) {
+        r->unsettled = 0;
+        return false;
+    }
+    if (++r->unsettled <= UNSETTLED_QUIET)
+        relay_rest(r, UNSETTLED_MS);
+    else
+        relay_fail(r, kerr_name(KERR_NOT_ENOUGH_REPLICAS),
+                   "%" PRId64 " records at the end of %.*s-%d are not on all replicas in sync yet; waiting for its "
+                   "followers%s", r->target_log_end - r->target_end, STR_ARG(r->target_topic), r->partition,
+                   kerr_advice(KERR_NOT_ENOUGH_REPLICAS));
+    return true;
+}
+
 static void conclude(struct relay *r)
 {
     struct flow *f = r->flow;
@@ -232,6 +257,8 @@ static void conclude(struct relay *r)
         first_pair(r, r->pair.source);
     }
     count_skip(r);
+    if (is_unsettled(r))
+        return;
     see_rival(r);
     if (r->anew) {
         r->pair.source = 0;
@@ -371,6 +398,7 @@ static void on_answer(struct ask *a)
         ask_next(r, ASKING_END_AGAIN);
         break;
     case ASKING_END_AGAIN:
+        r->target_end = a->offset;
         ask_source(r);
         break;
     case ASKING_SOURCE:

@@ -12,6 +12,8 @@
 
 #define LOOK_US      (500 * SIM_MS)
 #define HEAL_US      (240 * SIM_S) /* back-offs of 10 s and requests of 30 s may stand one behind the other */
+#define GOES_ON_US   (60 * SIM_S) /* more, while records come: a target that replicates slowly has much to do */
+#define HEAL_MOST_US (1800 * SIM_S)
 #define CALM_US      (12 * SIM_S) /* the longest back-off */
 #define STOP_US      (6 * SIM_S)
 #define AGAIN_US     (8 * SIM_S)
@@ -100,14 +102,18 @@ static void watch_until(struct scenario *s, int64_t span_us)
 /* Everything is copied, and no fault is told that has no cause any more. */
 static void heal(struct scenario *s)
 {
-    int64_t end = sim_now_us() + HEAL_US;
+    int64_t start = sim_now_us(), end = start + HEAL_US;
+    uint64_t records = 0;
     char what[600] = "there is no mirror";
 
     while (!check_is_complete(s->check) || !s->mirror || s->stopping || !mirror_is_well(s->mirror, what, sizeof(what))) {
+        if (check_records(s->check) > records && sim_now_us() < start + HEAL_MOST_US)
+            end = MAX(end, sim_now_us() + GOES_ON_US);
+        records = check_records(s->check);
         if (sim_now_us() > end) {
             check_describe(s->check);
-            sim_fail("the copy is not complete, or not well, %" PRId64 " s after all was well: %s", HEAL_US / SIM_S,
-                     what);
+            sim_fail("the copy is not complete, or not well, %" PRId64 " s after all was well: %s",
+                     (sim_now_us() - start) / SIM_S, what);
         }
         watch(s, LOOK_US);
     }
