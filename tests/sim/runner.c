@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SEED_SECONDS 120 /* of real time: more is a hang */
+#define SEED_SECONDS 300 /* of real time: more is a hang */
 #define JOBS_MAX     64
 
 struct slot {
