@@ -203,7 +203,7 @@ ROUNDS = {"kill": (kill_rounds, 200, 3, 400_000), "stop": (stop_rounds, 50, 1, 2
           "brokers": (broker_rounds, 30, 2, 200_000), "leaders": (leader_rounds, 15, 2, 100_000)}
 
 
-@pytest.mark.skipif(not FULL, reason="its short form has failed beside the groups of consumers: HELIOSTAT_FULL=1")
+@pytest.mark.skipif(not FULL, reason="once 3 records were repeated, 3 missing, 12 out of order: not understood; HELIOSTAT_FULL=1")
 @pytest.mark.long
 @pytest.mark.fc("FC-001", "FC-002", "FC-035")
 @pytest.mark.parametrize("kinds", [[k] for k in ROUNDS] if FULL else [list(ROUNDS)], ids="+".join)
