@@ -323,7 +323,16 @@ void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, i
                                 .time_ms = l.time_ms };
 }
 
-/* Draining: 0 no, 1 relays finish, 2 positions go out, 3 told. */
+#define LAST_SYNCS_MS 300 /* offset syncs hold the end up for no longer: the next process writes new ones */
+
+static void drained(struct flow *f, bool stored)
+{
+    f->drain_stage = 4;
+    timer_cancel(f->loop, &f->drain_limit);
+    f->drain_done(f->drain_arg, stored);
+}
+
+/* Draining: 0 no, 1 relays finish, 2 positions go out, 3 offset syncs do, 4 told. */
 static void drain_step(struct flow *f)
 {
     if (f->drain_stage == 1) {
@@ -335,9 +344,10 @@ static void drain_step(struct flow *f)
     }
     if (f->drain_stage == 2 && flow_store_is_done(f)) {
         f->drain_stage = 3;
-        timer_cancel(f->loop, &f->drain_limit);
-        f->drain_done(f->drain_arg, true);
+        timer_set_ms(f->loop, &f->drain_limit, LAST_SYNCS_MS);
     }
+    if (f->drain_stage == 3 && offset_syncs_are_done(f))
+        drained(f, true);
 }
 
 static void on_drain_check(struct task *t)
@@ -357,8 +367,7 @@ static void on_drain_limit(struct timer *t)
         task_wake(f->loop, &f->drain_check);
         return;
     }
-    f->drain_stage = 3;
-    f->drain_done(f->drain_arg, false);
+    drained(f, f->drain_stage == 3);
 }
 
 void flow_drain_wake(struct flow *f)

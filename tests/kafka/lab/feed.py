@@ -29,8 +29,8 @@ def create_topic(bootstrap, name, partitions=1, config=None, replication=-1, tri
         try:
             a.create_topics([topic])[name].result(15)
             break
-        except KafkaException as e:  # a topic of that name that is still being deleted goes away soon
-            if attempt == tries - 1 or "ALREADY_EXISTS" not in e.args[0].name():
+        except KafkaException as e:  # one of that name is still being deleted, or a broker has just come back: both pass soon
+            if attempt == tries - 1 or not any(t in str(e) for t in ("ALREADY_EXISTS", "currently fenced")):
                 raise
             time.sleep(0.25)
     wait_partitions(bootstrap, name, partitions)
