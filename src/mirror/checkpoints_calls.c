@@ -90,17 +90,17 @@ static bool pump(struct checkpoints *c, void (*start)(struct checkpoints_slot *s
 
     if (!cluster_is_up(cluster_of(c))) {
         c->away = true;
-        c->at = c->todo_n;
+        c->at = c->due_n;
     }
-    while (c->at < c->todo_n && (s = free_slot(c))) {
-        s->group = c->todo ? c->todo[c->at] : NULL;
+    while (c->at < c->due_n && (s = free_slot(c))) {
+        s->group = c->due ? c->due[c->at] : NULL;
         s->broker = c->brokers ? c->brokers[c->at] : -1;
         s->tries = 0;
         c->at++;
         arena_reset(&s->arena);
         start(s);
     }
-    return c->at == c->todo_n && c->busy == 0;
+    return c->at == c->due_n && c->busy == 0;
 }
 
 /* Listings. */
@@ -111,11 +111,11 @@ void checkpoints_list_begin(struct checkpoints *c, struct cluster *cl)
     size_t n = cluster_brokers(cl, &brokers);
     struct followed *g, *next;
 
-    c->todo = NULL;
+    c->due = NULL;
     c->brokers = arena_array(&c->arena, MAX(n, 1), sizeof(*c->brokers));
     for (size_t i = 0; i < n; i++)
         c->brokers[i] = brokers[i].id;
-    c->todo_n = n;
+    c->due_n = n;
     c->at = 0;
     c->away = false;
     c->looking_whole = true;
@@ -155,13 +155,13 @@ void checkpoints_groups_begin(struct checkpoints *c, bool (*wanted)(const struct
     struct followed *g, *next;
 
     c->brokers = NULL;
-    c->todo = arena_array(&c->arena, MAX(HASH_COUNT(c->groups), 1), sizeof(struct followed *));
-    c->todo_n = 0;
+    c->due = arena_array(&c->arena, MAX(HASH_COUNT(c->groups), 1), sizeof(struct followed *));
+    c->due_n = 0;
     c->at = 0;
     c->away = false;
     HASH_ITER(hh, c->groups, g, next)
         if (wanted(g))
-            c->todo[c->todo_n++] = g;
+            c->due[c->due_n++] = g;
 }
 
 /* All positions of the group: up to version 7 about one, then about several. */

@@ -114,9 +114,9 @@ struct checkpoints {
     struct arena arena; /* of the round */
     struct checkpoints_slot slots[CHECKPOINTS_CALLS];
     int32_t busy;
-    struct followed **todo; /* groups; in the arena */
+    struct followed **due; /* groups; in the arena */
     int32_t *brokers;       /* listings; likewise */
-    size_t at, todo_n;
+    size_t at, due_n;
     bool listing_whole; /* of the source */
     bool looking_whole; /* of the target */
     bool away; /* a cluster cannot be reached: the round ends */

@@ -8,20 +8,17 @@
  *                        +-------+-- call failed, try later -----+
  *
  * What is to be changed is decided by topics_changes (mm2-spec 4.5); only what differs is sent, not everything every
- * time. A topic whose changes are refused together gets them one by one, so that a refused entry holds up no other.
+ * time (director_configs_alter.c). A topic whose changes are refused together gets them one by one, so that a refused
+ * entry holds up no other.
  * Topics go in portions; a refresh under way does not wait for them. Thread: control.
  */
-#include "mirror/director_internal.h"
+#include "mirror/director_configs_int.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/must.h"
 
 #define PORTION        100 /* topics in one request */
-#define RESOURCE_TOPIC 2
-#define OP_SET         0
-#define OP_DELETE      1
-#define SAID_MAX       160 /* bytes of a broker's own words that are repeated */
 #define FIRST_RETRY_MS 1000
 #define LAST_RETRY_MS  60000
 #define TO(state)      (1u << (state))
@@ -38,22 +35,7 @@ static const struct {
     [CONFIGS_ALTERING] = { "altering", TO(CONFIGS_SOURCE) | ANYTIME },
 };
 
-/* A topic of the portion. */
-struct config_topic {
-    struct str name, target_name;
-    struct topic_config *source, *target; /* as both sides describe them */
-    size_t source_n, target_n;
-    struct topic_change *changes;
-    size_t changes_n;
-    size_t at;     /* singly: the entry under way */
-    bool singly;   /* they were refused together */
-    bool answered; /* the request under way, about this topic */
-    bool done;
-    int64_t differing; /* entries that stay different */
-    struct fault fault;
-};
-
-static struct director *director_of(struct director_configs *c)
+struct director *director_configs_owner(struct director_configs *c)
 {
     return container_of(c, struct director, configs);
 }
@@ -61,7 +43,7 @@ static struct director *director_of(struct director_configs *c)
 static void configs_goto(struct director_configs *c, enum configs_state to)
 {
     must(states[c->state].next & TO(to));
-    log_event(EV_CONFIG_STATE, kv_str("flow", director_of(c)->config->name), kv_c("was", states[c->state].name),
+    log_event(EV_CONFIG_STATE, kv_str("flow", director_configs_owner(c)->config->name), kv_c("was", states[c->state].name),
               kv_c("now", states[to].name));
     c->state = to;
 }
@@ -69,13 +51,13 @@ static void configs_goto(struct director_configs *c, enum configs_state to)
 static void go_on(struct director_configs *c, enum configs_state to)
 {
     configs_goto(c, to);
-    task_wake(director_of(c)->loop, &c->step);
+    task_wake(director_configs_owner(c)->loop, &c->step);
 }
 
 /* The portion is tried again from its beginning: what was done in it is not different any more. */
-static void try_later(struct director_configs *c, const char *code, const char *what, const char *text)
+void director_configs_try_later(struct director_configs *c, const char *code, const char *what, const char *text)
 {
-    struct director *d = director_of(c);
+    struct director *d = director_configs_owner(c);
 
     fault_set(&c->fault, loop_wall_ms(d->loop), code, "topic configs are not compared at the moment: %s: %s", what,
               text);
@@ -84,16 +66,16 @@ static void try_later(struct director_configs *c, const char *code, const char *
     timer_set_ms(d->loop, &c->timer, backoff_next_ms(&c->backoff, loop_rand(d->loop)));
 }
 
-static bool call_failed(struct director_configs *c, const char *what)
+bool director_configs_call_failed(struct director_configs *c, const char *what)
 {
     if (!c->call.error)
         return false;
     if (c->call.error != E_CANCELED)
-        try_later(c, err_name(c->call.error), what, c->call.text[0] ? c->call.text : err_text(c->call.error));
+        director_configs_try_later(c, err_name(c->call.error), what, c->call.text[0] ? c->call.text : err_text(c->call.error));
     return true;
 }
 
-static void send(struct director_configs *c, struct cluster *cl, int api, enum route_kind kind,
+void director_configs_send(struct director_configs *c, struct cluster *cl, int api, enum route_kind kind,
                  void (*done)(struct call *call))
 {
     struct route route = { .kind = kind };
@@ -103,12 +85,12 @@ static void send(struct director_configs *c, struct cluster *cl, int api, enum r
     call_init(&c->call, api, &c->request, done);
     e = cluster_call(cl, &route, &c->call);
     if (e)
-        try_later(c, err_name(e), "the call cannot start", err_text(e));
+        director_configs_try_later(c, err_name(e), "the call cannot start", err_text(e));
 }
 
 /* --- rounds and portions --- */
 
-static struct mirrored *find_mirrored(struct director *d, struct str name)
+struct mirrored *director_configs_find_mirrored(struct director *d, struct str name)
 {
     struct mirrored *m;
 
@@ -119,7 +101,7 @@ static struct mirrored *find_mirrored(struct director *d, struct str name)
 /* Topics that are mirrored now; those without a copy yet are found again by their fault, or next time. */
 static void begin_round(struct director_configs *c)
 {
-    struct director *d = director_of(c);
+    struct director *d = director_configs_owner(c);
     struct mirrored *m, *next;
 
     arena_reset(&c->round);
@@ -133,7 +115,7 @@ static void begin_round(struct director_configs *c)
 
 static void end_round(struct director_configs *c)
 {
-    struct director *d = director_of(c);
+    struct director *d = director_configs_owner(c);
 
     c->names_n = c->at = 0;
     c->differ = c->differing;
@@ -145,13 +127,13 @@ static void end_round(struct director_configs *c)
 
 static void begin_portion(struct director_configs *c)
 {
-    struct director *d = director_of(c);
+    struct director *d = director_configs_owner(c);
 
     arena_reset(&c->arena);
     c->topics = arena_array(&c->arena, PORTION, sizeof(*c->topics));
     c->topics_n = 0;
     for (size_t i = c->at; i < MIN(c->at + PORTION, c->names_n); i++) {
-        const struct mirrored *m = find_mirrored(d, c->names[i]);
+        const struct mirrored *m = director_configs_find_mirrored(d, c->names[i]);
 
         if (m)
             c->topics[c->topics_n++] = (struct config_topic){ .name = c->names[i],
@@ -160,12 +142,12 @@ static void begin_portion(struct director_configs *c)
 }
 
 /* What was found wrong is shown at the topics, as long as the next round does not find better. */
-static void end_portion(struct director_configs *c)
+void director_configs_end_portion(struct director_configs *c)
 {
-    struct director *d = director_of(c);
+    struct director *d = director_configs_owner(c);
 
     for (size_t i = 0; i < c->topics_n; i++) {
-        struct mirrored *m = find_mirrored(d, c->topics[i].name);
+        struct mirrored *m = director_configs_find_mirrored(d, c->topics[i].name);
         const struct fault *f = &c->topics[i].fault;
 
         c->differing += c->topics[i].differing;
@@ -185,7 +167,7 @@ static void end_portion(struct director_configs *c)
 
 /* --- what differs --- */
 
-static struct config_topic *find_topic(struct director_configs *c, struct str name, bool target)
+struct config_topic *director_configs_find_topic(struct director_configs *c, struct str name, bool target)
 {
     for (size_t i = 0; i < c->topics_n; i++)
         if (str_eq(target ? c->topics[i].target_name : c->topics[i].name, name))
@@ -193,10 +175,10 @@ static struct config_topic *find_topic(struct director_configs *c, struct str na
     return NULL;
 }
 
-static void refuse(struct director_configs *c, struct config_topic *t, const char *code, struct str config,
+void director_configs_refuse(struct director_configs *c, struct config_topic *t, const char *code, struct str config,
                    struct str text)
 {
-    struct director *d = director_of(c);
+    struct director *d = director_configs_owner(c);
 
     if (!fault_is_set(&t->fault)) /* the first is shown; each is logged */
         fault_set(&t->fault, loop_wall_ms(d->loop), code, "%.*s", STR_ARG(text));
@@ -207,7 +189,7 @@ static void refuse(struct director_configs *c, struct config_topic *t, const cha
 static void take_description(struct director_configs *c, const struct kafka_describe_configs_response_result *r,
                              bool target)
 {
-    struct config_topic *t = find_topic(c, r->resource_name, target);
+    struct config_topic *t = director_configs_find_topic(c, r->resource_name, target);
 
     if (!t || t->done)
         return;
@@ -215,7 +197,7 @@ static void take_description(struct director_configs *c, const struct kafka_desc
         t->done = true; /* deleted, or not there yet: the next look for topics knows more */
     } else if (r->error_code) {
         t->done = true;
-        refuse(c, t, kerr_name(r->error_code), STR_NULL,
+        director_configs_refuse(c, t, kerr_name(r->error_code), STR_NULL,
                arena_fmt(&c->arena, "the %s does not tell the configs of %.*s: %s%s", target ? "target" : "source",
                          STR_ARG(r->resource_name), kerr_text(r->error_code),
                          kerr_class(API_DESCRIBE_CONFIGS, r->error_code) == K_DENIED
@@ -234,7 +216,7 @@ static void on_described(struct call *call)
     const struct kafka_describe_configs_response *r = call->response;
     bool target = c->state == CONFIGS_TARGET;
 
-    if (call_failed(c, target ? "configs of copies" : "configs of topics at the source"))
+    if (director_configs_call_failed(c, target ? "configs of copies" : "configs of topics at the source"))
         return;
     for (int32_t i = 0; i < r->results.n; i++)
         take_description(c, &r->results.at[i], target);
@@ -243,7 +225,7 @@ static void on_described(struct call *call)
 
 static void describe(struct director_configs *c, bool target)
 {
-    struct director *d = director_of(c);
+    struct director *d = director_configs_owner(c);
     struct kafka_describe_configs_request *q = &c->request.describe;
 
     codec_init(&kafka_describe_configs_request_msg, q);
@@ -260,187 +242,9 @@ static void describe(struct director_configs *c, bool target)
         q->resources.n++;
     }
     if (q->resources.n)
-        send(c, target ? d->target : d->source, API_DESCRIBE_CONFIGS, ROUTE_ANY, on_described);
+        director_configs_send(c, target ? d->target : d->source, API_DESCRIBE_CONFIGS, ROUTE_ANY, on_described);
     else
-        end_portion(c);
-}
-
-/* min.insync.replicas above the number of replicas would make the copy refuse all that is written to it. */
-static bool is_unbearable(struct director_configs *c, struct config_topic *t, const struct topic_change *h)
-{
-    const struct mirrored *m = find_mirrored(director_of(c), t->name);
-    int64_t wanted;
-
-    if (!m || m->replicas <= 0 || !str_eq(h->name, STR("min.insync.replicas")) || str_is_null(h->value) ||
-        !str_to_i64(h->value, &wanted) || wanted <= m->replicas)
-        return false;
-    refuse(c, t, "TOO_FEW_REPLICAS", h->name,
-           arena_fmt(&c->arena, "min.insync.replicas of %.*s stays %.*s: the source has %.*s and the copy only %d replica%s; "
-                     "give the copy more replicas, or put min.insync.replicas into config.properties.exclude",
-                     STR_ARG(t->target_name), STR_ARG(h->was), STR_ARG(h->value), m->replicas,
-                     m->replicas == 1 ? "" : "s"));
-    t->differing++;
-    return true;
-}
-
-static void tell_difference(struct director_configs *c, const struct config_topic *t, enum event event,
-                            const struct topic_change *h)
-{
-    log_event(event, kv_str("flow", director_of(c)->config->name), kv_str("topic", t->target_name),
-              kv_str("config", h->name), kv_str("was", h->was), kv_str("now", h->value));
-}
-
-static void compare(struct director_configs *c, struct config_topic *t)
-{
-    struct director *d = director_of(c);
-    struct topic_sides sides = { .source = t->source, .source_n = t->source_n, .target = t->target,
-                                 .target_n = t->target_n };
-    size_t n, kept = 0;
-
-    t->changes = arena_array(&c->arena, t->source_n, sizeof(*t->changes));
-    n = topics_changes(&sides, c->exclude, d->config->defaults_from_source,
-                       d->config->oversize == FLOW_OVERSIZE_RAISE, t->changes);
-    for (size_t i = 0; i < n; i++) {
-        if (d->config->sync_dry_run) {
-            tell_difference(c, t, EV_CONFIG_DIFFERS, &t->changes[i]);
-            t->differing++;
-        } else if (!is_unbearable(c, t, &t->changes[i])) {
-            t->changes[kept++] = t->changes[i];
-        }
-    }
-    t->changes_n = kept;
-    t->done = kept == 0;
-}
-
-/* --- altering --- */
-
-static void changed(struct director_configs *c, struct config_topic *t, size_t i)
-{
-    c->altered++;
-    tell_difference(c, t, EV_CONFIG_ALTERED, &t->changes[i]);
-}
-
-static void take_refusal(struct director_configs *c, struct config_topic *t,
-                         const struct kafka_incremental_alter_configs_response_resource *r)
-{
-    enum kerr_class class = kerr_class(API_INCREMENTAL_ALTER_CONFIGS, r->error_code);
-    const struct topic_change *h = &t->changes[t->at];
-
-    if (class == K_GONE) {
-        t->done = true;
-        return;
-    }
-    if (class != K_DENIED && !t->singly && t->changes_n > 1) {
-        t->singly = true; /* which of them it is, the answer does not say */
-        return;
-    }
-    refuse(c, t, kerr_name(r->error_code), h->name,
-           arena_fmt(&c->arena, "%.*s of %.*s cannot be made %.*s as at the source: %s%s%s%.*s", STR_ARG(h->name),
-                     STR_ARG(t->target_name), STR_ARG(str_is_null(h->value) ? STR("the default") : h->value),
-                     kerr_text(r->error_code),
-                     class == K_DENIED ? "; grant AlterConfigs on it, or set sync.topic.configs.enabled = false" : "",
-                     r->error_message.n ? "; it says: " : "", STR_ARG(str_part(r->error_message, 0, SAID_MAX))));
-    t->differing += class == K_DENIED && !t->singly ? (int64_t)t->changes_n : 1;
-    t->at++;
-    t->done = class == K_DENIED || t->at == t->changes_n;
-}
-
-static void take_altered(struct director_configs *c, const struct kafka_incremental_alter_configs_response_resource *r)
-{
-    struct config_topic *t = find_topic(c, r->resource_name, true);
-
-    if (!t || t->done)
-        return;
-    t->answered = true;
-    if (r->error_code) {
-        take_refusal(c, t, r);
-        return;
-    }
-    for (size_t i = t->singly ? t->at : 0; i < (t->singly ? t->at + 1 : t->changes_n); i++)
-        changed(c, t, i);
-    t->at = t->singly ? t->at + 1 : t->changes_n;
-    t->done = t->at == t->changes_n;
-}
-
-static bool may_pass(int32_t kerr)
-{
-    switch (kerr_class(API_INCREMENTAL_ALTER_CONFIGS, kerr)) {
-    case K_REFRESH:
-    case K_AGAIN:
-    case K_UNSURE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void on_altered(struct call *call)
-{
-    struct director_configs *c = container_of(call, struct director_configs, call);
-    const struct kafka_incremental_alter_configs_response *r = call->response;
-    struct route controller = { .kind = ROUTE_CONTROLLER };
-
-    if (call_failed(c, "altering configs of copies"))
-        return;
-    for (int32_t i = 0; i < r->responses.n; i++) {
-        int32_t kerr = r->responses.at[i].error_code;
-
-        if (!may_pass(kerr))
-            continue;
-        cluster_reroute(director_of(c)->target, &controller);
-        try_later(c, kerr_name(kerr), "altering configs of copies", kerr_text(kerr));
-        return;
-    }
-    for (int32_t i = 0; i < r->responses.n; i++)
-        take_altered(c, &r->responses.at[i]);
-    for (size_t i = 0; i < c->topics_n; i++) {
-        struct config_topic *t = &c->topics[i];
-
-        if (t->done || t->answered)
-            continue;
-        t->done = true;
-        refuse(c, t, "NO_ANSWER", STR_NULL,
-               arena_fmt(&c->arena, "the target says nothing of the configs of %.*s", STR_ARG(t->target_name)));
-    }
-    task_wake(director_of(c)->loop, &c->step);
-}
-
-static void add_changes(struct director_configs *c, struct kafka_incremental_alter_configs_request_resource *r,
-                        struct config_topic *t)
-{
-    size_t from = t->singly ? t->at : 0, to = t->singly ? t->at + 1 : t->changes_n;
-
-    t->answered = false;
-    r->resource_type = RESOURCE_TOPIC;
-    r->resource_name = t->target_name;
-    r->configs.at = arena_array(&c->arena, to - from, sizeof(*r->configs.at));
-    r->configs.n = (int32_t)(to - from);
-    for (size_t i = from; i < to; i++) {
-        r->configs.at[i - from].name = t->changes[i].name;
-        r->configs.at[i - from].value = t->changes[i].value;
-        r->configs.at[i - from].config_operation = str_is_null(t->changes[i].value) ? OP_DELETE : OP_SET;
-    }
-}
-
-static void alter(struct director_configs *c)
-{
-    struct kafka_incremental_alter_configs_request *q = &c->request.alter;
-
-    codec_init(&kafka_incremental_alter_configs_request_msg, q);
-    q->resources.at = arena_array(&c->arena, c->topics_n, sizeof(*q->resources.at));
-    q->resources.n = 0;
-    for (size_t i = 0; i < c->topics_n; i++) {
-        struct config_topic *t = &c->topics[i];
-
-        if (!t->done && !t->changes)
-            compare(c, t);
-        if (!t->done)
-            add_changes(c, &q->resources.at[q->resources.n++], t);
-    }
-    if (q->resources.n)
-        send(c, director_of(c)->target, API_INCREMENTAL_ALTER_CONFIGS, ROUTE_CONTROLLER, on_altered);
-    else
-        end_portion(c);
+        director_configs_end_portion(c);
 }
 
 /* --- the whole --- */
@@ -463,7 +267,7 @@ static void on_step(struct task *task)
         describe(c, true);
         break;
     case CONFIGS_ALTERING:
-        alter(c);
+        director_configs_alter_portion(c);
         break;
     }
 }
