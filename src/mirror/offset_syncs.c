@@ -32,12 +32,14 @@ static void put(struct relay *r, const struct sync_point *p)
 
 void offset_syncs_acked(struct relay *r, int64_t source, int64_t target, int64_t count)
 {
+    struct flow *f = r->flow;
+    struct sync_run run = { source, target, count };
     struct sync_point due[SYNC_POINTS_MAX];
     int32_t n;
 
-    if (!r->flow->syncs)
+    if (!f->syncs)
         return;
-    n = sync_cadence_take(&r->cadence, r->flow->config->offset_lag_max, source, target, count, due);
+    n = sync_cadence_take(&r->cadence, f->config->offset_lag_max, loop_now_ms(f->loop), &run, due);
     for (int32_t i = 0; i < n; i++)
         put(r, &due[i]);
 }

@@ -13,6 +13,7 @@ from lab.cluster import Cluster  # noqa: E402
 
 ASAN = heliostat.TOP / "build" / "asan" / "heliostat"
 CLUSTERS = ("own_flow", "three", "rounds", "guarded", "filled", "written")  # fixtures that start clusters for a few tests
+FULL = os.environ.get("HELIOSTAT_FULL", "") not in ("", "0")
 _numbers = itertools.count(1)
 
 
@@ -20,6 +21,7 @@ def pytest_configure(config):
     """The marks that ./test selects by."""
     config.addinivalue_line("markers", "java: compares with the real MirrorMaker 2 or other Java programs")
     config.addinivalue_line("markers", "asan: runs the program that is built with sanitizers")
+    config.addinivalue_line("markers", "soak: only with HELIOSTAT_FULL=1 (./test --soak): a variant of what runs always")
     config.addinivalue_line("markers", "long: begins early when tests run side by side")
     config.addinivalue_line("markers", "fc(NAME...): the field cases that a test covers, for -k FC-012")
 
@@ -37,6 +39,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         for mark in item.iter_markers("fc"):
             item.extra_keyword_matches.update(mark.args)
+        if not FULL and item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.skip(reason="HELIOSTAT_FULL=1"))
         fixture = next((name for name in CLUSTERS if name in item.fixturenames), None)
         if fixture:
             item.add_marker(pytest.mark.xdist_group(fixture))
@@ -52,11 +56,17 @@ def pytest_runtest_teardown(item, nextitem):
     return result
 
 
+def soak(*values):
+    """A parameter that only the long runs use, beside others that always run."""
+    return pytest.param(*values, marks=pytest.mark.soak)
+
+
 class Pool:
     """Clusters by (version, name), started when first asked for."""
 
     def __init__(self):
         self.clusters = {}
+        self.waited = set()  # those that were ready once
 
     def get(self, version, name="", **options):
         """A running cluster; the same one for the same version and name."""
@@ -65,16 +75,20 @@ class Pool:
     def many(self, wanted, **options):
         """Several by (version, name), started at the same time."""
         keys = [(jars.short(version), name) for version, name in wanted]
-        fresh = []
-        for key in keys:
-            if key not in self.clusters:
-                c = Cluster(key[0], name="%s-%s" % (key[1] or "kafka", key[0]), **options)
-                self.clusters[key] = c
-                c.launch()
-                fresh.append(c)
-        for c in fresh:
-            c.wait_ready()
-        return [self.clusters[k] for k in keys]
+        clusters = [self.prepare(key, **options) for key in keys]
+        for key, c in zip(keys, clusters):
+            if key not in self.waited:
+                c.wait_ready()
+                self.waited.add(key)
+        return clusters
+
+    def prepare(self, key, **options):
+        """The cluster of (version, name); it may have just been launched."""
+        if key not in self.clusters:
+            self.clusters[key] = Cluster(key[0], name="%s-%s" % (key[1] or "kafka", key[0]), **options)
+            self.waited.discard(key)
+            self.clusters[key].launch()
+        return self.clusters[key]
 
     def stop(self, keep=()):
         """Ends all but some."""
@@ -84,12 +98,29 @@ class Pool:
 
 POOL = Pool()
 PAIR = (("4.3.0", "source"), ("4.3.0", "target"))
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]  # "0", "1" … of the processes that run tests side by side
 
 
-@pytest.fixture(scope="session", autouse=True)
-def end_of_clusters():
-    """None outlives the run."""
-    yield
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config):
+    """Tests that run side by side share one pair of clusters, which the first process starts for all."""
+    config.pair = [POOL.prepare(key).told() for key in PAIR]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Tells a process where the pair is."""
+    node.workerinput["pair"] = node.config.pair
+
+
+def pytest_sessionstart(session):
+    """Takes the pair over, in a process that runs tests for another one."""
+    for key, told in zip(PAIR, getattr(session.config, "workerinput", {}).get("pair", ())):
+        POOL.clusters[key] = Cluster.joined(told)
+
+
+def pytest_unconfigure():
+    """No cluster outlives the run."""
     POOL.stop()
 
 
@@ -151,10 +182,10 @@ def own_flow(pool, name):
 @pytest.fixture
 def name():
     """A topic and alias part that no other test uses."""
-    return "t%d" % next(_numbers)
+    return "%s%d" % ("abcdefghijklmnopqrstuvwxyz"[int(WORKER) % 26], next(_numbers))
 
 
 @pytest.fixture(scope="session")
 def full():
     """True when the full volumes of the acceptance tests were asked for."""
-    return os.environ.get("HELIOSTAT_FULL", "") not in ("", "0")
+    return FULL

@@ -11,6 +11,7 @@ import pytest
 from conftest import Flow
 from lab import compare, feed
 from lab.heliostat import Heliostat
+from lab.pace import most
 from test_crash import no_damage
 
 QUICK = pytest.mark.xdist_group("quick")  # they share a cluster
@@ -40,14 +41,14 @@ def written(h):
     return len(h.log.read_text())
 
 
-def wait_holder(h, flow, since=0, limit=40):
+def wait_holder(h, flow, since=0, limit=120):
     """Until the log, from `since` on, says that a partition is copied by this process; returns how long that took."""
     began = time.monotonic()
     h.wait(lambda h: re.search(r"relay\.start relay=\"\S+ %s-" % flow.name, h.log.read_text()[since:]), limit, "this process to copy")
     return time.monotonic() - began
 
 
-def wait_standby(h, flow, limit=40):
+def wait_standby(h, flow, limit=120):
     h.wait(lambda h: state(h, flow) == "standby", limit, "this process to stand by")
 
 
@@ -86,7 +87,7 @@ def never_back(flow):
 def test_second_process_stands_by(flow):
     """It writes nothing and says so; it takes over a dead one after the session, a stopping one at once."""
     feed.create_topic(flow.source, flow.name, 4)
-    producer = feed.Numbered(flow.source, flow.name, 4, rate=3000)
+    producer = feed.Numbered(flow.source, flow.name, 4, rate=1000)
     producer.start()
     with two(flow, lines(flow), lines(flow, **{"heliostat.session.timeout.ms": 60000})) as (first, second):
         code, body = second.get("/readyz")
@@ -100,7 +101,7 @@ def test_second_process_stands_by(flow):
         first.kill9()
         took = wait_holder(second, flow, since)
         print("\nkill -9 of the holder: the other runs the flow after %.1f s" % took)
-        assert 5 < took < 30, took  # the default session is 10 s, of which up to 3 have passed
+        assert 5 < took < most(30), took  # the default session is 10 s, of which up to 3 have passed
         first.restart()
         wait_standby(first, flow)
         since = written(first)
@@ -109,7 +110,7 @@ def test_second_process_stands_by(flow):
         wait_holder(first, flow, since)
         took = time.monotonic() - began
         print("SIGTERM of the holder: the other runs the flow after %.1f s" % took)
-        assert took < 20, took  # its session is 60 s
+        assert took < most(20), took  # its session is 60 s
         counts = producer.stop()
         first.wait_copied(flow.source, [flow.name])
         no_damage(flow, counts)
@@ -122,7 +123,7 @@ def test_restart_takes_its_own_place(quick):
     """After kill -9 the same machine's next process waits neither for the session nor for a rebalance."""
     flow = quick
     feed.create_topic(flow.source, flow.name, 2)
-    producer = feed.Numbered(flow.source, flow.name, 2, rate=2000)
+    producer = feed.Numbered(flow.source, flow.name, 2, rate=1000)
     producer.start()
     with Heliostat(lines(flow, 60000)) as h:
         wait_holder(h, flow)
@@ -133,7 +134,7 @@ def test_restart_takes_its_own_place(quick):
             h.restart()
             times.append(wait_holder(h, flow, since))
         print("\nkill -9 and restart, copying again after %s s" % ", ".join("%.2f" % t for t in times))
-        assert max(times) < 20, times  # the session is 60 s
+        assert max(times) < most(20), times  # the session is 60 s
         counts = producer.stop()
         h.wait_copied(flow.source, [flow.name])
         no_damage(flow, counts)
@@ -145,7 +146,7 @@ def test_woken_zombie_stores_nothing(quick, full):
     """SIGSTOP of the holder until the other has taken over, then SIGCONT: it drops what it had and stands by."""
     flow, dice = quick, random.Random(5)
     feed.create_topic(flow.source, flow.name, 4)
-    producer = feed.Numbered(flow.source, flow.name, 4, rate=8000)
+    producer = feed.Numbered(flow.source, flow.name, 4, rate=8000 if full else 2000)
     producer.start()
     config = lines(flow, 3000, **{flow.b + ".offset.flush.interval.ms": 300})
     with two(flow, config) as pair:
@@ -176,11 +177,11 @@ def test_coordinator_away_and_back(own_flow, how):
     """The target's only broker is away for longer than the session: nothing is copied twice, and it goes on by itself, soon."""
     flow = own_flow
     feed.create_topic(flow.source, flow.name, 2)
-    producer = feed.Numbered(flow.source, flow.name, 2, rate=2000)
+    producer = feed.Numbered(flow.source, flow.name, 2, rate=1000)
     producer.start()
     with two(flow, lines(flow, 6000)) as (first, second):
         flow.clusters[1].kill(1, how)
-        first.wait(lambda h: "flow.lost" in h.log.read_text(), limit=30, what="the end of the session")
+        first.wait(lambda h: "flow.lost" in h.log.read_text(), what="the end of the session")
         if how == signal.SIGKILL:
             flow.clusters[1].restart()
         else:
@@ -193,7 +194,7 @@ def test_coordinator_away_and_back(own_flow, how):
         first.wait(lambda _: runs(first) or runs(second), what="one of the two to go on")
         took = time.monotonic() - began
         print("\ncopying again %.1f s after the coordinator was back" % took)
-        assert took < 30, took
+        assert took < most(30), took
         holder = first if runs(first) else second
         counts = producer.stop()
         holder.wait_copied(flow.source, [flow.name])

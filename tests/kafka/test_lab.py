@@ -98,6 +98,7 @@ def test_numbered_feed_is_gapless(pair, name):
     assert set(place.values()) == {5000}
 
 
+@pytest.mark.soak
 @pytest.mark.xdist_group("releases")
 @pytest.mark.parametrize("version", jars.VERSIONS)
 def test_every_release_starts_and_survives_a_kill(pool, version, name):

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from conftest import soak
 from lab import compare, feed
 from lab.heliostat import Heliostat
 
@@ -127,7 +128,7 @@ def test_times_out_of_bounds(flow, policy):
         assert h.partitions(flow.name)[0]["retimed_records"] == 30
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4"])
+@pytest.mark.parametrize("codec", ["none", soak("lz4")])
 def test_small_batches_leave_as_large_ones(flow, codec):
     """A backlog of one-record batches, and kill -9 in the middle of it."""
     feed.create_topic(flow.source, flow.name, 2)

@@ -5,8 +5,9 @@ import time
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from conftest import Flow
+from conftest import Flow, soak
 from lab import compare, config, feed, java, offsets, ports
+from lab.cluster import Cluster
 from lab.heliostat import Heliostat
 from test_shapes import transactional
 
@@ -85,8 +86,16 @@ def test_records_deleted_at_the_target(flow):
         assert [a["to"] for a in offsets.ask(h, flow, flow.name, 0, [100, 199])] == [100, 199]
 
 
-def test_a_quota_slows_and_loses_nothing(flow):
+@pytest.fixture
+def quick_then_slow(pair, name):
+    """A flow to a cluster of its own: a quota there is for all clients."""
+    with Cluster("4.3.0", name="quota") as target:
+        yield Flow(name, pair[0], target)
+
+
+def test_a_quota_slows_and_loses_nothing(quick_then_slow):
     """The target's quota for all clients, 40 KB/s for some seconds."""
+    flow = quick_then_slow
     feed.create_topic(flow.source, flow.name, 2)
     quota = ("--alter", "--entity-type", "clients", "--entity-default")
     with Heliostat(flow.config()) as h:
@@ -113,7 +122,7 @@ def on_two(cluster, topic):
 
 def leader(cluster, topic):
     """The id of the leader; -1: none."""
-    return feed.admin(cluster.bootstrap).list_topics(topic, timeout=15).topics[topic].partitions[0].leader
+    return feed.admin(cluster.bootstrap).list_topics(topic, timeout=60).topics[topic].partitions[0].leader
 
 
 def elect_without(cluster, topic, then):
@@ -175,7 +184,7 @@ def test_unclean_election_at_the_target(pair, three, name):
         assert "copying again from source offset" in h.log.read_text() and "relay.duplicates" not in h.log.read_text()
 
 
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("side", [soak("source"), "target"])
 def test_partition_reassigned_and_broker_at_another_address(pair, three, name, side, tmp_path):
     """Under load a partition moves to broker 3, and then broker 3 comes back under another port."""
     flow = Flow(name, *((three, pair[1]) if side == "source" else (pair[0], three)))

@@ -26,7 +26,7 @@ def test_plain_topics_after_kills(flow, full):
     """The map that was stored, and what the restart found in the target, make one map."""
     dice = random.Random(3)
     feed.create_topic(flow.source, flow.name, 4)
-    producer = feed.Numbered(flow.source, flow.name, 4, rate=5000)
+    producer = feed.Numbered(flow.source, flow.name, 4, rate=5000 if full else 1500)
     producer.start()
     with Heliostat(flow.config()) as h:
         h.wait_ready()

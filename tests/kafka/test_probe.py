@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from confluent_kafka import Producer
 
+from conftest import soak
 from lab import feed
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -25,7 +26,7 @@ def facts(lines, name):
     return [line[1:] for line in lines if line[0] == name]
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "3.9.1", "4.3.0", "4.4.0"])
+@pytest.mark.parametrize("version", ["2.8.2", soak("3.9.1"), soak("4.3.0"), "4.4.0"])
 def test_cluster_topic_and_group(pool, name, version):
     cluster = pool.get(version, "source")
     lines = probe(cluster.bootstrap, name)

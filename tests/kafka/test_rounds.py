@@ -14,7 +14,7 @@ import time
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from conftest import Flow
+from conftest import Flow, soak
 from lab import compare, config, feed, java, offsets, peers, ports, wire
 from lab.cluster import Cluster, LabError
 from lab.heliostat import Heliostat
@@ -106,11 +106,11 @@ class Load:
         assert set(kinds) <= {"exact", "next", "end"} and kinds["exact"], kinds
 
 
-def wait_in_sync(c, limit=60):
+def wait_in_sync(c, limit=180):
     """Until every replica is in sync, so that the next broker that is killed is not the only one with the data."""
     end = time.monotonic() + limit
     while True:
-        topics = feed.admin(c.bootstrap).list_topics(timeout=15).topics
+        topics = feed.admin(c.bootstrap).list_topics(timeout=60).topics
         behind = [t for t, m in topics.items() for p in m.partitions.values() if set(p.replicas) - set(p.isrs)]
         if not behind:
             return
@@ -268,7 +268,7 @@ def behind_proxy(props=None, **how):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("side", [soak("source"), "target"])
 def test_the_line_is_cut(pool, name, side):
     """Connections refused, or held without a word; longer than a session, and much longer."""
     other = pool.get("4.3.0", "source" if side == "target" else "target")
@@ -399,7 +399,7 @@ def part(h, topic, partition):
 def to_disks(c, copy, tmp_path, small):
     """Partition 1 of the copy to the small disk, all others to the large one."""
     large = c.brokers[0].folder / "data"
-    topics = feed.admin(c.bootstrap).list_topics(timeout=15).topics
+    topics = feed.admin(c.bootstrap).list_topics(timeout=60).topics
     plan = [{"topic": t, "partition": p, "replicas": [1], "log_dirs": [str(small if (t, p) == (copy, 1) else large)]}
             for t, m in topics.items() for p in m.partitions]
     path = tmp_path / "plan.json"

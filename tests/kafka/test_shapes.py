@@ -5,6 +5,7 @@ import time
 import pytest
 from confluent_kafka import Producer
 
+from conftest import soak
 from lab import compare, feed, java
 from lab.heliostat import Heliostat
 
@@ -51,7 +52,7 @@ def delete_horizons(cluster, topic):
 
 @pytest.mark.fc("FC-006", "FC-007")
 @pytest.mark.long
-@pytest.mark.parametrize("tombstones_ms", [100, 20000, 86400000], ids=["tombstones-gone", "horizon-expired", "tombstones-kept"])
+@pytest.mark.parametrize("tombstones_ms", [soak(100), 20000, 86400000], ids=["tombstones-gone", "horizon-expired", "tombstones-kept"])
 def test_compacted(flow, tombstones_ms):
     compacted(flow.source, flow.name, tombstones_ms)
     horizons = delete_horizons(flow.clusters[0], flow.name)

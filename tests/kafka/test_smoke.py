@@ -13,7 +13,7 @@ STATES = {"idle", "starting", "copying", "caught-up", "retrying", "halted", "pau
 
 def test_live_data_crosses(build, flow):
     feed.create_topic(flow.source, flow.name, 4)
-    producer = feed.Numbered(flow.source, flow.name, 4, rate=2000)
+    producer = feed.Numbered(flow.source, flow.name, 4, rate=1000)
     producer.start()
     with Heliostat(flow.config()) as h:
         h.wait_ready()

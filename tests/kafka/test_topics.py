@@ -6,12 +6,13 @@ from confluent_kafka import Consumer, TopicPartition
 
 from lab import compare, feed
 from lab.heliostat import Heliostat
+from lab.pace import most
 
 
 @pytest.mark.fc("FC-023")
 def test_partitions_equal_the_source_and_grow_under_load(flow):
     feed.create_topic(flow.source, flow.name, 10)
-    producer = feed.Numbered(flow.source, flow.name, 10, rate=3000)
+    producer = feed.Numbered(flow.source, flow.name, 10, rate=1000)
     producer.start()
     with Heliostat(flow.config()) as h:
         h.wait_ready()
@@ -21,7 +22,7 @@ def test_partitions_equal_the_source_and_grow_under_load(flow):
         for partition in range(10, 14):  # at once: the mirror cannot know of them yet
             feed.write(flow.source, flow.name, [(b"first", b"of %d" % partition)], partition)
         feed.wait_partitions(flow.target, flow.remote(), 14)
-        more = feed.Numbered(flow.source, flow.name, 14, rate=3000)
+        more = feed.Numbered(flow.source, flow.name, 14, rate=1000)
         more.start()
         time.sleep(2)
         counts = [producer.stop(), more.stop()]
@@ -54,7 +55,7 @@ def test_a_target_topic_with_more_partitions_is_left_alone(flow):
 def largest_gap(bootstrap, topic, seconds):
     """The longest time between two arrivals in one partition of a topic that is written to all the time."""
     c = Consumer({"bootstrap.servers": bootstrap, "group.id": "lab-gap", "fetch.wait.max.ms": 10, "log_level": 0})
-    c.assign([TopicPartition(topic, 0, c.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1])])
+    c.assign([TopicPartition(topic, 0, c.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)[1])])
     c.poll(5)
     last, worst, end = time.monotonic(), 0.0, time.monotonic() + seconds
     while time.monotonic() < end:
@@ -123,12 +124,12 @@ def test_a_new_topic_flows_and_the_others_do_not_pause(flow):
         feed.write(flow.source, fresh, [(b"k", b"first")])
         began = time.monotonic()
         during = largest_gap(flow.target, flow.remote(), 4)
-        h.wait(lambda h: any(p["records"] for p in h.partitions(fresh)), limit=10, what="the new topic to flow")
+        h.wait(lambda h: any(p["records"] for p in h.partitions(fresh)), what="the new topic to flow")
         took = time.monotonic() - began
         producer.stop()
         h.wait_copied(flow.source, [flow.name, fresh])
         print("\nlargest gap of the old topic: %.0f ms without, %.0f ms with a new topic" % (without * 1000, during * 1000))
-        assert took < 4 + refresh + 2
+        assert took < 4 + most(refresh + 2)
         for topic in (flow.name, fresh):
             assert compare.topics(flow.source, topic, flow.target, flow.remote(topic)).equal
 

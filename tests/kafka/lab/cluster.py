@@ -17,6 +17,7 @@ import time
 from . import cache, config, jars, ports, procs
 
 AUTO = "auto"
+READY = 300  # seconds until a broker must be ready: they take 6 s, and many times that where tests run side by side
 FAST = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
 
@@ -71,6 +72,18 @@ class Cluster:
         self.brokers = [Node(i + 1, self.folder / ("n%d" % (i + 1))) for i in range(brokers)]
         self.give_ports(port)
 
+    def told(self):
+        """What joined() in another process needs."""
+        return {"version": self.version, "name": self.name, "folder": str(self.folder), "ports": [n.ports for n in self.brokers]}
+
+    @classmethod
+    def joined(cls, told):
+        """A running cluster of another process: to be used, not to be killed."""
+        c = cls(told["version"], brokers=len(told["ports"]), name=told["name"], folder=told["folder"])
+        for node, places in zip(c.brokers, told["ports"]):
+            node.ports = dict(places)
+        return c
+
     def give_ports(self, first):
         """Every port is fixed before the start, so that a restarted node comes back at its old address."""
         if first is not None:
@@ -99,7 +112,7 @@ class Cluster:
         """The same for another listener."""
         return ",".join("%s:%d" % (self.host, n.ports[listener]) for n in self.brokers)
 
-    def start(self, limit=90):
+    def start(self, limit=READY):
         """launch() and wait_ready(): to start several clusters at once call the two apart."""
         self.launch()
         self.wait_ready(limit)
@@ -150,7 +163,7 @@ class Cluster:
         node.child = procs.spawn(command, node.out, keep=self.keep)
         node.stopped = False
 
-    def wait_ready(self, limit=90):
+    def wait_ready(self, limit=READY):
         """Until every broker that should be up answers and lists all the others."""
         up = [n for n in self.brokers if not n.stopped]
         for node in up:
@@ -160,7 +173,7 @@ class Cluster:
         """Waits for a condition on a node; a node that has ended, or takes too long, is an error with its log."""
         end = time.monotonic() + limit
         while not condition():
-            dead = node.child.poll() is not None
+            dead = node.child and node.child.poll() is not None
             if dead or time.monotonic() > end:
                 raise LabError("%s node %d %s\n%s" % (self.name, node.id, "has ended" if dead else
                                "is not ready after %d s" % limit, tail(node.out)))
@@ -188,7 +201,7 @@ class Cluster:
         except subprocess.TimeoutExpired:
             raise LabError("%s node %d does not end after SIGTERM" % (self.name, number)) from None
 
-    def restart(self, number=1, limit=90):
+    def restart(self, number=1, limit=READY):
         """Starts a node that was killed again, on its old data and ports, and waits until it is ready."""
         node = self.node(number)
         if node.child and node.child.poll() is None:

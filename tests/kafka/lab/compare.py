@@ -28,12 +28,12 @@ def digest(message, with_type=True):
     return hashlib.blake2b(b"".join(parts), digest_size=SIZE).digest()
 
 
-def watermarks(consumer, topic, partition, limit=15):
+def watermarks(consumer, topic, partition, limit=60):
     """(first offset, end offset); a partition that was made a moment ago may not have its leader yet."""
     end = time.monotonic() + limit
     while True:
         try:
-            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=15)
+            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
         except KafkaException as e:
             if time.monotonic() > end or e.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
@@ -53,7 +53,7 @@ class Reader:
 
     def messages(self):
         """All messages, those of one partition in their order."""
-        meta = self.consumer.list_topics(self.topic, timeout=15).topics[self.topic]
+        meta = self.consumer.list_topics(self.topic, timeout=60).topics[self.topic]
         if meta.error:
             raise KafkaException(meta.error)
         places = []
@@ -186,7 +186,7 @@ def ends(bootstrap, topic, isolation="read_uncommitted"):
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "lab-ends", "isolation.level": isolation,
                          "log_level": 0})
     try:
-        meta = consumer.list_topics(topic, timeout=15).topics[topic]
+        meta = consumer.list_topics(topic, timeout=60).topics[topic]
         return {p: watermarks(consumer, topic, p) for p in sorted(meta.partitions)}
     finally:
         consumer.close()

@@ -6,13 +6,13 @@ SMALL = {  # small internal topics, no wait before the first rebalance, quick re
     "offsets.topic.num.partitions": 4, "transaction.state.log.num.partitions": 4,
     "share.coordinator.state.topic.num.partitions": 4, "group.initial.rebalance.delay.ms": 0,
     "num.network.threads": 2, "num.io.threads": 2, "log.cleaner.dedupe.buffer.size": 4194304,
-    "log.retention.check.interval.ms": 1000, "log.initial.task.delay.ms": 500,
-    "log.segment.delete.delay.ms": 500, "log.cleaner.backoff.ms": 500, "auto.create.topics.enable": "false",
+    "log.retention.check.interval.ms": 1500, "log.initial.task.delay.ms": 500,
+    "log.segment.delete.delay.ms": 500, "log.cleaner.backoff.ms": 1500, "auto.create.topics.enable": "false",
 }
 KRAFT = {
     "controller.listener.names": "CONTROLLER",
     "controller.quorum.election.timeout.ms": 300, "controller.quorum.fetch.timeout.ms": 1000,
-    "broker.heartbeat.interval.ms": 500, "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 1000, "broker.session.timeout.ms": 4000,
     "metadata.max.idle.interval.ms": 0,  # no empty records: a third less work for an idle broker
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 }

@@ -1,12 +1,14 @@
 """Producers that are not ours: librdkafka through confluent-kafka."""
 import collections
+import os
 import random
 import threading
 import time
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource,
-                                   NewPartitions, NewTopic)
+from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminClient,
+                                   AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewPartitions, NewTopic,
+                                   ResourcePatternType, ResourceType)
 
 from . import records
 
@@ -27,7 +29,7 @@ def create_topic(bootstrap, name, partitions=1, config=None, replication=-1, tri
     topic = NewTopic(name, partitions, replication, config={k: str(v) for k, v in (config or {}).items()})
     for attempt in range(tries):
         try:
-            a.create_topics([topic])[name].result(15)
+            a.create_topics([topic])[name].result(60)
             break
         except KafkaException as e:  # one of that name is still being deleted, or a broker has just come back: both pass soon
             if attempt == tries - 1 or not any(t in str(e) for t in ("ALREADY_EXISTS", "currently fenced")):
@@ -39,7 +41,7 @@ def create_topic(bootstrap, name, partitions=1, config=None, replication=-1, tri
 def grow_topic(bootstrap, name, partitions):
     """Adds partitions to a topic."""
     a = admin(bootstrap)  # the client must outlive its futures
-    a.create_partitions([NewPartitions(name, partitions)])[name].result(15)
+    a.create_partitions([NewPartitions(name, partitions)])[name].result(60)
     wait_partitions(bootstrap, name, partitions)
 
 
@@ -47,13 +49,13 @@ def delete_topics(bootstrap, names):
     """Deletes topics."""
     a = admin(bootstrap)
     for future in a.delete_topics(list(names)).values():
-        future.result(15)
+        future.result(60)
 
 
 def delete_records(bootstrap, topic, partition, offset):
     """Deletes what lies before an offset."""
     a, place = admin(bootstrap), TopicPartition(topic, partition, offset)
-    a.delete_records([place])[place].result(15)
+    a.delete_records([place])[place].result(60)
 
 
 def set_config(bootstrap, topic, **values):
@@ -62,18 +64,18 @@ def set_config(bootstrap, topic, **values):
     entries = [ConfigEntry(k.replace("_", "."), None if v is None else str(v),
                            incremental_operation=op.DELETE if v is None else op.SET) for k, v in values.items()]
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
-    a.incremental_alter_configs([resource])[resource].result(15)
+    a.incremental_alter_configs([resource])[resource].result(60)
 
 
 def describe(bootstrap, names):
     """{topic: {"partitions": n, "replication": n, "configs": {name: value of all that are not defaults}}}"""
     a = admin(bootstrap)
-    topics = a.list_topics(timeout=15).topics
+    topics = a.list_topics(timeout=60).topics
     futures = a.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, n) for n in names])
     out = {}
     for resource, future in futures.items():
         parts = topics[resource.name].partitions.values()
-        configs = {k: v.value for k, v in future.result(15).items() if v.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
+        configs = {k: v.value for k, v in future.result(60).items() if v.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
         out[resource.name] = {"partitions": len(parts), "replication": max(len(p.replicas) for p in parts),
                               "configs": configs}
     return out
@@ -81,15 +83,15 @@ def describe(bootstrap, names):
 
 def partitions_of(bootstrap, name):
     """How many partitions a topic has, 0 when there is none of that name."""
-    topic = admin(bootstrap).list_topics(timeout=10).topics.get(name)
+    topic = admin(bootstrap).list_topics(timeout=60).topics.get(name)
     return len(topic.partitions) if topic else 0
 
 
-def wait_partitions(bootstrap, name, count, limit=30):
+def wait_partitions(bootstrap, name, count, limit=120):
     """Until the topic has at least COUNT partitions, all with a leader."""
     a, end = admin(bootstrap), time.monotonic() + limit
     while time.monotonic() < end:
-        topic = a.list_topics(timeout=10).topics.get(name)
+        topic = a.list_topics(timeout=60).topics.get(name)
         if topic and len(topic.partitions) >= count and all(p.leader >= 0 for p in topic.partitions.values()):
             return
         time.sleep(0.05)
@@ -98,21 +100,46 @@ def wait_partitions(bootstrap, name, count, limit=30):
 
 def topics_of(bootstrap):
     """{topic: number of partitions}, internal ones included."""
-    return {n: len(t.partitions) for n, t in admin(bootstrap).list_topics(timeout=10).topics.items()}
+    return {n: len(t.partitions) for n, t in admin(bootstrap).list_topics(timeout=60).topics.items()}
+
+
+def acl(bootstrap, permission, operations, kind, name, remove=False):
+    """Adds or removes ACLs of everybody without a name. permission: "ALLOW", "DENY"; operations: "READ", "DESCRIBE_CONFIGS" …;
+    kind: "TOPIC", "GROUP"."""
+    a = admin(bootstrap)
+    parts = [(ResourceType[kind], name, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", AclOperation[o],
+              AclPermissionType[permission]) for o in operations]
+    if remove:
+        futures = a.delete_acls([AclBindingFilter(*p) for p in parts])
+    else:
+        futures = a.create_acls([AclBinding(*p) for p in parts])
+    for future in futures.values():
+        future.result(60)
+
+
+def elect_preferred(bootstrap):
+    """Each partition is led by its preferred replica again, where that can be."""
+    a = admin(bootstrap)
+    a.elect_leaders(ElectionType.PREFERRED).result(60)
+
+
+CALM = 20000 if os.environ.get("HELIOSTAT_FULL", "") in ("", "0") else None
 
 
 class Numbered(threading.Thread):
     """Writes numbered records to all partitions in turn at a steady rate until stop(); idempotent, so that the
-    source itself neither loses nor repeats. rate 0: as quick as it goes."""
+    source itself neither loses nor repeats. rate 0: as quick as it goes. After CALM records only a hundred in a second: what a
+    test waits for may take long on a busy machine, and more records would make it busier."""
 
-    def __init__(self, bootstrap, topic, partitions=1, rate=1000, total=None, codec="lz4", run=None, options=None):
+    def __init__(self, bootstrap, topic, partitions=1, rate=1000, total=None, codec="lz4", run=None, options=None, calm=CALM):
         super().__init__(name="feed-" + topic, daemon=True)
         self.topic, self.partitions, self.rate, self.total = topic, partitions, rate, total
+        self.calm, self.calm_since = calm, None
         self.run_name = run or records.new_run()
         self.next_seq = collections.Counter()
         self.sent, self.refused = 0, []
         self.ended = threading.Event()
-        self.producer = Producer({**RETRY, "bootstrap.servers": bootstrap, "linger.ms": 5, "compression.type": codec,
+        self.producer = Producer({**RETRY, "bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": codec,
                                   "queue.buffering.max.messages": 500000, "on_delivery": self.report,
                                   "delivery.report.only.error": True, **(options or {})})
 
@@ -136,6 +163,9 @@ class Numbered(threading.Thread):
     def due(self, began):
         """How many records should have been written by now."""
         due = self.sent + 500 if not self.rate else int((time.monotonic() - began) * self.rate)
+        if self.calm and self.total is None and self.sent >= self.calm:
+            self.calm_since = self.calm_since or time.monotonic()
+            due = min(due, self.calm + int((time.monotonic() - self.calm_since) * 100))
         due = min(due, self.sent + 5000)  # not all at once after a pause
         return due if self.total is None else min(due, self.total)
 

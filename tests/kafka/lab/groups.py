@@ -76,7 +76,7 @@ def expected(source, target):
     return lambda offset: (theirs + [theirs[-1] + 1 if theirs else 0])[bisect.bisect_left(ours, offset)]
 
 
-def wait(condition, limit=60):
+def wait(condition, limit=120):
     """Until the condition gives something true, which is returned."""
     end = time.monotonic() + limit
     while True:

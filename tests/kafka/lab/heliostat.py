@@ -81,7 +81,7 @@ class Heliostat:
         """SIGKILL, and waits for the end."""
         procs.kill(self.child)
 
-    def stop(self, limit=15):
+    def stop(self, limit=30):
         """SIGTERM; returns the exit code."""
         self.child.send_signal(signal.SIGTERM)
         try:
@@ -94,7 +94,7 @@ class Heliostat:
         """True while the process lives."""
         return self.child is not None and self.child.poll() is None
 
-    def get(self, path, timeout=5):
+    def get(self, path, timeout=20):
         """(HTTP status, body)."""
         try:
             with urllib.request.urlopen("http://%s%s" % (self.address, path), timeout=timeout) as r:
@@ -131,7 +131,7 @@ class Heliostat:
         """All partitions of the status, or those of one source topic."""
         return [p for f in self.status()["flows"] for p in f["partitions"] if topic in (None, p["topic"])]
 
-    def wait(self, condition, limit=60, what="the condition"):
+    def wait(self, condition, limit=120, what="the condition"):
         """Until condition(self) is true; the connection being refused counts as not yet."""
         end, last = time.monotonic() + limit, ""
         while True:
@@ -159,12 +159,12 @@ class Heliostat:
             f["partitions"] = [p for p in f["partitions"] if p["state"] != "caught-up"][:5]
         return json.dumps(s)[:4000]
 
-    def wait_ready(self, limit=60):
+    def wait_ready(self, limit=120):
         """Until /readyz says 200."""
         self.wait(lambda h: h.ready()[0], limit, "/readyz")
         return self
 
-    def wait_copied(self, source, topics, limit=120, isolation="read_uncommitted"):
+    def wait_copied(self, source, topics, limit=240, isolation="read_uncommitted"):
         """Until everything that the source's topics held at this moment is acknowledged by the target."""
         want = {(t, p): high for t in topics for p, (low, high) in compare.ends(source, t, isolation).items() if high > low}
 
@@ -174,7 +174,7 @@ class Heliostat:
 
         self.wait(done, limit, "%d partitions of %s to be copied" % (len(want), ", ".join(topics)[:200]))
 
-    def wait_caught_up(self, total=None, limit=120):
+    def wait_caught_up(self, total=None, limit=240):
         """Until no flow has any lag; total: and at least this many records were copied since the start."""
 
         def done(h):

@@ -24,7 +24,7 @@ def compact(text):
     return varint(len(text) + 1) + text.encode()
 
 
-def ask(address, key, version, body, flexible, timeout=10):
+def ask(address, key, version, body, flexible, timeout=60):
     """The answer's bytes behind its header."""
     host, port = address.rsplit(":", 1)
     head = struct.pack(">hhih", key, version, 1, 3) + b"lab" + (b"\0" if flexible else b"")
@@ -35,7 +35,7 @@ def ask(address, key, version, body, flexible, timeout=10):
     return answer[5 if flexible else 4:]
 
 
-def coordinator(bootstrap, group, limit=30):
+def coordinator(bootstrap, group, limit=120):
     """The id of the broker that coordinates a group."""
     end = time.monotonic() + limit
     while True:
@@ -54,7 +54,7 @@ def coordinator(bootstrap, group, limit=30):
 
 def place(bootstrap, topic, partition):
     """(leader, replicas, in-sync replicas) of one partition."""
-    p = feed.admin(bootstrap).list_topics(topic, timeout=15).topics[topic].partitions[partition]
+    p = feed.admin(bootstrap).list_topics(topic, timeout=60).topics[topic].partitions[partition]
     return p.leader, list(p.replicas), set(p.isrs)
 
 
@@ -73,7 +73,7 @@ def reassign(bootstrap, topic, partition, replicas):
     raise RuntimeError("the reassignment of %s-%d was refused" % (topic, partition))
 
 
-def move_leader(bootstrap, topic, partition, replicas, limit=60):
+def move_leader(bootstrap, topic, partition, replicas, limit=180):
     """Moves a partition to these replicas, and the leader to the first of them."""
     reassign(bootstrap, topic, partition, replicas)
     admin, end = feed.admin(bootstrap), time.monotonic() + limit

@@ -8,9 +8,17 @@
 static struct sync_cadence c;
 static struct sync_point due[SYNC_POINTS_MAX];
 
+static int64_t now_ms;
+
+static int32_t at(int64_t ms, int64_t lag, int64_t source, int64_t target, int64_t count)
+{
+    return sync_cadence_take(&c, lag, ms, &(struct sync_run){ source, target, count }, due);
+}
+
+/* Far from the one before. */
 static int32_t take(int64_t lag, int64_t source, int64_t target, int64_t count)
 {
-    return sync_cadence_take(&c, lag, source, target, count, due);
+    return at(now_ms += SYNC_WINDOW_MS, lag, source, target, count);
 }
 
 TEST(steady_stream)
@@ -73,5 +81,30 @@ TEST(every_record)
     CHECK_EQ(take(INT64_MAX, 12, 12, 1000), 0);
 }
 
-TESTS(RUN(steady_stream), RUN(lag_of_50_after_102), RUN(a_long_run_has_first_and_newest),
+TEST(ten_in_a_window)
+{
+    int32_t n = 0;
+
+    c = (struct sync_cadence){ 0 };
+    for (int64_t i = 0; i < 100; i++) /* a hundred large batches at once */
+        n += at(5000 + i % 2, 100, 1000 * i, 1000 * i, 1000);
+    CHECK_EQ(n, SYNC_WINDOW_MAX);
+    CHECK(c.late);
+    CHECK_EQ(at(5050, 100, 100500, 100000, 5), 0); /* a gap waits too */
+    CHECK_EQ(at(5051, 100, 100505, 90000, 5), 1);  /* the way back does not */
+    CHECK_EQ(due[0].downstream, 90000);
+    CHECK_EQ(at(5100, 100, 100510, 90005, 1000), 1); /* the next window */
+    CHECK_EQ(due[0].downstream, 90000 + 9 * 101);
+    CHECK_EQ(due[0].upstream, 100505 + 9 * 101);
+    CHECK_EQ(at(5101, 100, 101510, 91005, 2000), 1);
+    for (int32_t i = 0; i < 10; i++)
+        at(5102, 100, 110000 + 2 * i, 110000 + i, 1);
+    CHECK_EQ(at(5103, 100, 110021, 110010, 10), 0);
+    CHECK(sync_cadence_flush(&c, due)); /* held back, not lost */
+    CHECK_EQ(due[0].upstream, 110030);
+    CHECK_EQ(due[0].downstream, 110019);
+    CHECK_EQ(at(4000, 100, 110200, 110020, 1), 1); /* a clock that goes back */
+}
+
+TESTS(RUN(ten_in_a_window), RUN(steady_stream), RUN(lag_of_50_after_102), RUN(a_long_run_has_first_and_newest),
       RUN(gaps_and_ways_back), RUN(every_record))
