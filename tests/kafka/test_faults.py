@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from conftest import Flow, soak
+from conftest import Flow
 from lab import compare, feed, heliostat, peers, ports
 from lab.cluster import Cluster
 from lab.heliostat import Heliostat, as_text
@@ -289,8 +289,8 @@ def test_connections_cut_inside_a_frame(pool, name, side):
             assert result.equal and result.records == sum(counts.values()), str(result)
 
 
-@pytest.mark.fc("FC-032")
-@pytest.mark.parametrize("side", [soak("source"), "target"])
+@pytest.mark.fc("FC-032", "FC-035")
+@pytest.mark.parametrize("side", ["source", "target"])
 def test_leader_moves(pool, three, name, side):
     """The leader of a partition is killed under load in a cluster of three; later it leads again."""
     other = pool.get("4.3.0", "target" if side == "source" else "source")

@@ -221,6 +221,7 @@ def test_rounds(pair, rounds, name, kinds):
         assert h.status()["losses"] == [] and h.stop() in (0, 1)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.fc("FC-035")
 def test_the_sources_leaders_move_and_its_brokers_restart(pair, three, name):
