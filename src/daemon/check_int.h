@@ -8,6 +8,7 @@
 #define DAEMON_CHECK_INT_H
 
 #include "daemon/config.h"
+#include "mirror/acls.h"
 #include "mirror/director.h"
 #include "mirror/plan.h"
 
@@ -22,6 +23,8 @@ struct check_finding {
 
 /* A question of check's own, about configs of topics and brokers. */
 struct check_limits;
+/* And one about access rules. */
+struct check_acls;
 
 struct check_flow {
     struct check *check;
@@ -29,8 +32,9 @@ struct check_flow {
     struct director *director; /* NULL: not asked (--offline) */
     const struct plan *plan;   /* NULL: not known */
     struct check_limits *limits;
+    struct check_acls *acls;
     bool told;                 /* the director has said what it knows */
-    bool done;                 /* and the limits are there too, or cannot be had */
+    bool done;                 /* and limits and ACLs are there too, or cannot be had */
     bool unreachable;          /* one of its clusters did not answer in time */
     struct fault fault;        /* why there is no plan */
     struct check_topic *topics; /* check_topics */
@@ -65,6 +69,12 @@ void check_add(struct check_flow *f, enum config_severity severity, const char *
 struct check_limits *check_limits_ask(struct check_flow *f, void (*done)(struct check_flow *f));
 void check_limits_free(struct check_limits **l);
 void check_limits_judge(struct check_flow *f);
+
+/* The access rules of both sides, asked likewise; NULL: they are not copied. */
+struct check_acls *check_acls_ask(struct check_flow *f, void (*done)(struct check_flow *f));
+void check_acls_free(struct check_acls **k);
+/* NULL: not known. *none: the alias of a side that keeps no rules, else null. */
+const struct acls *check_acls(const struct check_flow *f, struct str *none);
 
 /* The clusters that were asked, each once, by alias; *n gets their number. In c->arena. */
 struct cluster **check_clusters(struct check *c, size_t *n);

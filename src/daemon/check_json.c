@@ -150,6 +150,27 @@ static void put_plan(struct check_flow *f, struct json *j)
     json_close(j, ']');
 }
 
+static void put_acls(const struct check_flow *f, struct json *j)
+{
+    struct str none;
+    const struct acls *acls = check_acls(f, &none);
+
+    json_key(j, "acls");
+    if (!acls) {
+        json_null(j);
+        return;
+    }
+    json_open(j, '{');
+    json_put_int(j, "wanted", (int64_t)acls->wanted);
+    json_key(j, "create");
+    json_open(j, '[');
+    for (size_t i = 0; i < acls->n; i++)
+        if (acls_due(&acls->at[i]) == ACL_CREATE)
+            json_str(j, acls_text(&acls->at[i].acl, &f->check->arena));
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
 static void put_flow(struct check_flow *f, struct json *j)
 {
     json_open(j, '{');
@@ -163,6 +184,7 @@ static void put_flow(struct check_flow *f, struct json *j)
     put_fault(j, &f->fault);
     if (f->plan)
         put_plan(f, j);
+    put_acls(f, j);
     json_key(j, "findings");
     json_open(j, '[');
     for (size_t i = 0; i < f->findings_n; i++) {

@@ -23,6 +23,13 @@ static void flow_done(struct check_flow *f)
         loop_stop(f->check->loop);
 }
 
+static void limits_done(struct check_flow *f)
+{
+    f->acls = check_acls_ask(f, flow_done);
+    if (!f->acls)
+        flow_done(f);
+}
+
 static void on_told(void *arg, const struct plan *p)
 {
     struct check_flow *f = arg;
@@ -34,9 +41,9 @@ static void on_told(void *arg, const struct plan *p)
         flow_done(f);
         return;
     }
-    f->limits = check_limits_ask(f, flow_done);
+    f->limits = check_limits_ask(f, limits_done);
     if (!f->limits)
-        flow_done(f);
+        limits_done(f);
 }
 
 static void on_limit(struct timer *t)
@@ -107,6 +114,7 @@ void check_look_end(struct check *c)
     c->open = 0;
     for (size_t i = 0; i < c->flows_n; i++) {
         check_limits_free(&c->flows[i].limits);
+        check_acls_free(&c->flows[i].acls);
         if (!c->flows[i].director)
             continue;
         c->open++;

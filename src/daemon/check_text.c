@@ -6,6 +6,7 @@
 #include "kafka/cluster.h"
 
 #define REFUSED_SHOWN 100 /* per flow; --json has all */
+#define ACLS_SHOWN    100 /* likewise */
 #define CONFIGS_SHOWN 200 /* bytes of a topic's configs */
 
 static void put_clusters(struct check *c, struct buf *out)
@@ -99,6 +100,29 @@ static void put_internals(const struct check_flow *f, struct buf *out)
     }
 }
 
+static void put_acls(const struct check_flow *f, struct buf *out)
+{
+    const struct flow_config *c = f->config;
+    struct str none;
+    const struct acls *acls = check_acls(f, &none);
+    size_t missing = acls ? acls_count(acls, ACL_CREATE) : 0, shown = 0;
+
+    if (none.n)
+        buf_fmt(out, "  ACLs: none are copied, cluster %.*s keeps none\n", STR_ARG(none));
+    if (!acls)
+        return;
+    buf_fmt(out, "  ACLs: %zu of %.*s are wanted at %.*s, %zu to be created\n", acls->wanted, STR_ARG(c->source_alias),
+            STR_ARG(c->target_alias), missing);
+    for (size_t i = 0; i < acls->n && shown < ACLS_SHOWN; i++) {
+        if (acls_due(&acls->at[i]) != ACL_CREATE)
+            continue;
+        buf_fmt(out, "  ACL to be created: %.*s\n", STR_ARG(acls_text(&acls->at[i].acl, &f->check->arena)));
+        shown++;
+    }
+    if (missing > shown)
+        buf_fmt(out, "  ACL to be created: %zu more (--json names all)\n", missing - shown);
+}
+
 static void put_flow(struct check_flow *f, struct buf *out)
 {
     const struct flow_config *c = f->config;
@@ -116,6 +140,7 @@ static void put_flow(struct check_flow *f, struct buf *out)
         put_topics(f, out);
         put_internals(f, out);
         put_refused(f, out);
+        put_acls(f, out);
     }
     for (size_t i = 0; i < f->findings_n; i++)
         buf_fmt(out, "  %s: %.*s\n", f->findings[i].severity == CONFIG_ERROR ? "ERROR" : "warning",

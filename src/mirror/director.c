@@ -199,6 +199,7 @@ static void director_step(struct task *t)
             d->ready = true;
             director_heartbeats_start(d);
             director_configs_start(d);
+            director_acls_start(d);
             director_checkpoints_start(d);
         }
         break;
@@ -334,6 +335,7 @@ struct director *director_new(struct loop *l, const struct flow_config *config,
     call_init(&d->call, 0, NULL, NULL);
     director_limits_init(&d->limits);
     director_configs_init(&d->configs);
+    director_acls_init(&d->acls);
     make_ports(d, worlds, worlds_n);
     d->target = cluster_new(l, &config->target_admin, config->target_alias);
     d->target_changed.changed = on_target_changed;
@@ -387,6 +389,7 @@ void director_stop(struct director *d, int64_t limit_ms, void (*done)(void *arg,
     call_cancel(&d->call);
     director_limits_stop(&d->limits);
     director_configs_stop(d);
+    director_acls_stop(d);
     topic_reader_free(&d->reader);
     topic_writer_free(&d->namer);
     director_heartbeats_stop(d);
@@ -418,6 +421,7 @@ void director_free(struct director **dp)
     director_checkpoints_stop(d);
     director_limits_fini(&d->limits);
     director_configs_fini(&d->configs);
+    director_acls_fini(&d->acls);
     mem_free(d->ports);
     mem_free(d->reports);
     task_cancel(&d->step);

@@ -10,6 +10,7 @@
 #include "kafka/topic_writer.h"
 #include "loop/backoff.h"
 #include "mirror/director.h"
+#include "mirror/director_acls.h"
 #include "mirror/plan.h"
 #include "mirror/filter.h"
 #include "mirror/policy.h"
@@ -192,6 +193,7 @@ struct director {
 
     struct director_limits limits;
     struct director_configs configs;
+    struct director_acls acls;
     struct checkpoints *checkpoints; /* NULL: not running, or not asked for */
 
     struct flow_port **ports;

@@ -119,6 +119,7 @@ void director_lose(struct director *d, const char *why)
     topic_writer_free(&d->namer);
     director_heartbeats_stop(d);
     director_configs_stop(d);
+    director_acls_stop(d);
     director_checkpoints_stop(d);
     director_fence_end(d);
     backoff_reset(&d->backoff);

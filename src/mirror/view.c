@@ -119,6 +119,12 @@ static void add_flow(struct view *v, const struct director *d)
         .configs_altered = d->configs.altered,
         .configs_differ = d->configs.differ,
         .configs_compared_ms = d->configs.last_ms,
+        .acls_created = d->acls.created,
+        .acls_deleted = d->acls.deleted,
+        .acls_wanted = d->acls.wanted,
+        .acls_differ = d->acls.differ,
+        .acls_compared_ms = d->acls.last_ms,
+        .acls_none = director_acls_none(d),
         .fault = d->fault,
         .partitions = arena_array(&v->arena, rows, sizeof(struct view_partition)),
     };
@@ -128,6 +134,8 @@ static void add_flow(struct view *v, const struct director *d)
     }
     add_fault(v, &d->fault, f->name, STR_NULL, -1);
     add_fault(v, &d->configs.fault, f->name, STR_NULL, -1);
+    add_fault(v, &d->acls.fault, f->name, STR_NULL, -1);
+    add_fault(v, &d->acls.refusal, f->name, STR_NULL, -1);
     if (d->checkpoints)
         checkpoints_view(d->checkpoints, &f->groups, &v->arena);
     add_fault(v, &f->groups.fault, f->name, STR_NULL, -1);

@@ -69,6 +69,9 @@ struct view_flow {
     int64_t last_refresh_ms, positions_stored_ms, configs_compared_ms; /* wall clock; 0 never */
     uint64_t configs_altered;
     int64_t configs_differ; /* after the last comparison */
+    uint64_t acls_created, acls_deleted;
+    int64_t acls_wanted, acls_differ, acls_compared_ms; /* after the last comparison; 0 never */
+    struct str acls_none; /* alias of a cluster that keeps no ACLs; null: both do, or it is not known */
     uint64_t offset_syncs;
     struct view_groups groups;
     struct fault fault;

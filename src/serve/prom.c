@@ -173,6 +173,12 @@ static int64_t flow_number(enum metric m, const struct view_flow *f)
         return (int64_t)f->configs_altered;
     case METRIC_FLOW_CONFIGS_DIFFER:
         return f->configs_differ;
+    case METRIC_FLOW_ACLS_CREATED:
+        return (int64_t)f->acls_created;
+    case METRIC_FLOW_ACLS_DELETED:
+        return (int64_t)f->acls_deleted;
+    case METRIC_FLOW_ACLS_DIFFER:
+        return f->acls_differ;
     case METRIC_FLOW_SYNCS:
         return (int64_t)f->offset_syncs;
     case METRIC_FLOW_GROUPS:
@@ -213,6 +219,8 @@ static void put_flow(enum metric m, const struct view_flow *f, struct buf *out)
         put_time(out, m, labels, f->last_refresh_ms);
     else if (m == METRIC_FLOW_CONFIGS_TIME)
         put_time(out, m, labels, f->configs_compared_ms);
+    else if (m == METRIC_FLOW_ACLS_TIME)
+        put_time(out, m, labels, f->acls_compared_ms);
     else if (m == METRIC_FLOW_STORED)
         put_time(out, m, labels, f->positions_stored_ms);
     else if (m == METRIC_FLOW_GROUPS_ROUND)

@@ -150,6 +150,12 @@ static void put_flow(struct answer *a, struct json *j)
     json_put_uint(j, "configs_altered", f->configs_altered);
     json_put_int(j, "configs_differ", f->configs_differ);
     json_put_int(j, "configs_compared_ms", f->configs_compared_ms);
+    json_put_uint(j, "acls_created", f->acls_created);
+    json_put_uint(j, "acls_deleted", f->acls_deleted);
+    json_put_int(j, "acls_wanted", f->acls_wanted);
+    json_put_int(j, "acls_differ", f->acls_differ);
+    json_put_int(j, "acls_compared_ms", f->acls_compared_ms);
+    json_put_str(j, "acls_none", f->acls_none);
     json_put_uint(j, "offset_syncs", f->offset_syncs);
     put_groups(j, &f->groups);
     put_fault(j, &f->fault);

@@ -46,6 +46,7 @@ static const struct {
     { API_ADD_PARTITIONS_TO_TXN, broker_add_partitions_to_txn },
     { API_END_TXN, broker_end_txn },
     { API_INIT_PRODUCER_ID, broker_init_producer_id },
+    { API_DESCRIBE_ACLS, broker_describe_acls },
     { API_DESCRIBE_CONFIGS, broker_describe_configs },
     { API_CREATE_PARTITIONS, broker_create_partitions },
     { API_DESCRIBE_PRODUCERS, broker_describe_producers },

@@ -204,6 +204,7 @@ bool broker_metadata(struct sim_request *q);
 bool broker_create_topics(struct sim_request *q);
 bool broker_create_partitions(struct sim_request *q);
 bool broker_describe_configs(struct sim_request *q);
+bool broker_describe_acls(struct sim_request *q);
 bool broker_find_coordinator(struct sim_request *q);
 bool broker_join_group(struct sim_request *q);
 bool broker_sync_group(struct sim_request *q);

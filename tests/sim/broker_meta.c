@@ -26,6 +26,7 @@ static const struct {
     { API_API_VERSIONS, 0, { 3, 3, 4 } },
     { API_CREATE_TOPICS, 2, { 5, 7, 7 } },
     { API_INIT_PRODUCER_ID, 0, { 3, 4, 5 } },
+    { API_DESCRIBE_ACLS, 0, { 2, 3, 3 } },
     { API_DESCRIBE_CONFIGS, 1, { 3, 4, 4 } },
     { API_CREATE_PARTITIONS, 0, { 2, 3, 3 } },
     { API_DESCRIBE_PRODUCERS, 0, { -1, 0, 0 } },

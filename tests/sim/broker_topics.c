@@ -105,6 +105,18 @@ static void put_config(const struct kafka_describe_configs_request_resource *wan
     out->configs.n++;
 }
 
+/* A cluster without an authorizer. */
+bool broker_describe_acls(struct sim_request *q)
+{
+    struct kafka_describe_acls_response r;
+
+    codec_init(&kafka_describe_acls_response_msg, &r);
+    r.error_code = KERR_SECURITY_DISABLED;
+    r.error_message = STR("No Authorizer is configured.");
+    broker_answer(q, &r);
+    return true;
+}
+
 bool broker_describe_configs(struct sim_request *q)
 {
     const struct kafka_describe_configs_request *m = q->msg;

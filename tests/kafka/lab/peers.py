@@ -1,8 +1,10 @@
 """Peers that misbehave: a proxy that cuts connections inside a frame, and servers that do not speak Kafka."""
+import collections
 import queue
 import socket
 import socketserver
 import ssl
+import struct
 import subprocess
 import threading
 import time
@@ -43,7 +45,7 @@ class Proxy:
                 client.close()
                 continue
             try:
-                target = socket.create_connection(("127.0.0.1", self.target_port), 5)
+                target = self.connect()
             except OSError:
                 client.close()
                 continue
@@ -52,6 +54,10 @@ class Proxy:
                 self.live[id(pair)] = pair
             for a, b in ((client, target), (target, client)):
                 threading.Thread(target=self.pump, args=(pair, a, b), daemon=True).start()
+
+    def connect(self):
+        """To the address behind the proxy."""
+        return socket.create_connection(("127.0.0.1", self.target_port), 5)
 
     def is_dead(self, pair):
         """True for a connection that the line has forgotten."""
@@ -117,6 +123,43 @@ class Proxy:
         """As before."""
         self.closed = False
         self.passing.set()
+
+
+class Requests(Proxy):
+    """A proxy that counts what it passes: requests by number of the API. replace: bytes of requests that become others of the
+    same length. source: the address that the broker sees instead of 127.0.0.1."""
+
+    def __init__(self, target_port, replace=(), source="127.0.0.1"):
+        self.counts, self.replace, self.source = collections.Counter(), dict(replace), source
+        super().__init__(target_port)
+
+    def connect(self):
+        """From the address that was asked for."""
+        return socket.create_connection(("127.0.0.1", self.target_port), 5, (self.source, 0))
+
+    def pump(self, pair, a, b):
+        """Requests frame by frame, answers as they are."""
+        if a is not pair["sockets"][0]:
+            super().pump(pair, a, b)
+            return
+        try:
+            while True:
+                head = a.recv(4, socket.MSG_WAITALL)
+                body = a.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL) if len(head) == 4 else b""
+                if len(body) < 8:
+                    break
+                self.counts[struct.unpack(">h", body[:2])[0]] += 1
+                for old, new in self.replace.items():
+                    body = body.replace(old, new)
+                b.sendall(head + body)
+        except OSError:
+            pass
+        for s in pair["sockets"]:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            s.close()
 
 
 class Late:

@@ -150,6 +150,7 @@ TEST(every_row_has_a_sample)
     fault_set(&v->flows[0].fault, 1, "X", "y");
     fault_set(&v->clusters[0].fault, 1, "X", "y");
     v->flows[0].last_refresh_ms = v->flows[0].configs_compared_ms = v->flows[0].positions_stored_ms = 1700000000000;
+    v->flows[0].acls_compared_ms = 1700000000000;
     p = read_page(v, NULL);
     for (int m = 0; m < METRIC_COUNT; m++) {
         double value;
