@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from lab import heliostat, jars  # noqa: E402
+from lab import cpu, heliostat, jars  # noqa: E402
 from lab.cluster import Cluster  # noqa: E402
 
 ASAN = heliostat.TOP / "build" / "asan" / "heliostat"
@@ -47,12 +47,28 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (group_of(item) == "", item.get_closest_marker("long") is None, group_of(item)))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """The two cores are what the tests wait for: who needs most of them is said at the end."""
+    item.cpu = cpu.used()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The dearest tests."""
+    costs = [(dict(r.user_properties)["cpu"], r.nodeid) for r in terminalreporter.stats.get("", ()) if r.when == "teardown"]
+    if len(costs) > 8:
+        terminalreporter.section("most CPU time, of %.0f s without the shared clusters" % sum(c for c, _ in costs))
+        for seconds, test in sorted(costs, reverse=True)[:int(os.environ.get("HELIOSTAT_TEST_COSTS", "8"))]:
+            terminalreporter.write_line("%6.1f s  %s" % (seconds, test))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item, nextitem):
-    """Ends the clusters of a group behind its last test: also an idle broker takes 3 % of a core."""
+    """Ends the clusters of a group behind its last test: also an idle broker takes 2 % of a core."""
     result = yield
     if group_of(item) and (nextitem is None or group_of(nextitem) != group_of(item)):
         POOL.stop(keep=PAIR)
+    item.user_properties.append(("cpu", cpu.used() - item.cpu))
     return result
 
 
