@@ -124,7 +124,7 @@ static void add_flow(struct view *v, const struct director *d)
         .acls_wanted = d->acls.wanted,
         .acls_differ = d->acls.differ,
         .acls_compared_ms = d->acls.last_ms,
-        .acls_none = director_acls_none(d),
+        .acls_none = arena_str(&v->arena, director_acls_none(d)),
         .fault = d->fault,
         .partitions = arena_array(&v->arena, rows, sizeof(struct view_partition)),
     };
