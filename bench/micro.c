@@ -56,7 +56,7 @@ static double measure(void (*run)(struct work *w), struct work *w)
 
 static void run_restamp(struct work *w)
 {
-    static struct batch_stamp stamp = { 1, 2, 0 };
+    static struct batch_stamp stamp = { 1, 2, 0, false };
     unsigned char header[BATCH_HEADER_SIZE];
 
     stamp.base_sequence++;

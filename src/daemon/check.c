@@ -87,7 +87,7 @@ struct check_topic *check_topics(struct check_flow *f, size_t *n)
 
 const char *check_delivery(const struct flow_config *c)
 {
-    return c->delivery == FLOW_EXACTLY_ONCE ? "exactly-once" : "at-least-once";
+    return flow_config_delivery(c);
 }
 
 struct str check_refusal(struct check_flow *f, const struct plan_refused *r)

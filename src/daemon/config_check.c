@@ -62,6 +62,9 @@ static void check_delivery(struct loader *l, size_t i)
                   "heliostat.delivery = at-least-once");
         f->target.acks = CLIENT_ACKS_ALL;
     }
+    if (f->exactly_once_source_support == FLOW_EOS_ENABLED && f->delivery != FLOW_EXACTLY_ONCE)
+        warn_once(l, flow_origin(l, i, "heliostat.delivery"),
+                  "this is weaker than exactly.once.source.support = enabled, and it is used: no transactions");
     if (in_flight && f->target.max_in_flight > 5) {
         warn_once(l, in_flight, "more than 5 cannot be kept in order, and 5 is used; write 1 to 5");
         f->target.max_in_flight = 5;

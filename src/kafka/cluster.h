@@ -102,6 +102,10 @@ struct route {
  * E_TIMEOUT with the cluster's fault as text when no broker could be reached. Answers with NOT_CONTROLLER,
  * NOT_COORDINATOR etc. are the caller's to see; it calls cluster_reroute and asks again. */
 enum err cluster_call(struct cluster *cl, const struct route *r, struct call *c) WARN_UNUSED;
+/* Of the brokers that are connected for calls: the least version of an API that both sides speak, and a finalized
+ * feature (transaction.version); -1 unknown, which it is until a call has been made. */
+int cluster_version(const struct cluster *cl, int api);
+int cluster_feature(const struct cluster *cl, struct str name);
 /* Forget the cached controller or coordinator of that route. */
 void cluster_reroute(struct cluster *cl, const struct route *r);
 

@@ -249,6 +249,31 @@ enum err cluster_call(struct cluster *cl, const struct route *r, struct call *c)
     return E_OK;
 }
 
+int cluster_version(const struct cluster *cl, int api)
+{
+    int least = -1;
+
+    for (size_t i = 0; i < cl->call_links_n; i++) {
+        struct conn *c = link_conn(cl->call_links[i]);
+        int version = c ? conn_version(c, api, -1) : -1;
+
+        if (c && (least < 0 || version < least))
+            least = version;
+    }
+    return least;
+}
+
+int cluster_feature(const struct cluster *cl, struct str name)
+{
+    for (size_t i = 0; i < cl->call_links_n; i++) {
+        struct conn *c = link_conn(cl->call_links[i]);
+
+        if (c && conn_feature(c, name) >= 0)
+            return conn_feature(c, name);
+    }
+    return -1;
+}
+
 void cluster_reroute(struct cluster *cl, const struct route *r)
 {
     if (r->kind == ROUTE_CONTROLLER)

@@ -22,6 +22,8 @@
 #define PRODUCE_REQUESTS_MAX       5   /* in flight; as many batches as the broker remembers */
 #define PRODUCE_BATCHES_MAX        330 /* three pieces each, of the 1024 that one write takes */
 #define PRODUCE_BYTES_MAX          (16 * MiB) /* the most of max.request.size that is used */
+#define PRODUCE_VERSION_NAMES    12 /* the last that names topics */
+#define PRODUCE_VERSION_EXPLICIT 11 /* the last of transaction protocol 1 */
 #define PRODUCE_GRACE_MS           1000       /* how late a broker may say that time is up */
 #define PRODUCE_GONE_MS            30000      /* a topic unknown for so long is told */
 #define PRODUCE_SERVER_ERRORS_TOLD 10         /* unnamed failures of the broker, in a row */
@@ -62,6 +64,9 @@ struct producer {
     struct timer homeless_timer;
     struct cluster_listener listener;
     struct producer_counts counts;
+    struct str transactional_id; /* null: none */
+    int16_t version_max;         /* of requests, -1: no cap */
+    int64_t id_memory_ms;
 };
 
 /* What became of a batch. */

@@ -43,8 +43,8 @@ static void fill(struct produce_request *r, struct outgoing *o)
         t->name = pt->meta->name;
         t->topic_id = pt->id;
         t->partition_data.at = arena_array(&r->arena, (size_t)pt->n, sizeof(*t->partition_data.at));
-        if (uuid_is_zero(&pt->id))
-            r->call.version_max = 12; /* the last that names topics */
+        if (uuid_is_zero(&pt->id) && r->call.version_max < 0)
+            r->call.version_max = PRODUCE_VERSION_NAMES;
     }
     out = &t->partition_data.at[t->partition_data.n++];
     out->index = o->part->partition;
@@ -66,11 +66,13 @@ bool produce_pack(struct produce_link *k, struct produce_request *r)
         return false;
     arena_reset(&r->arena);
     codec_init(&kafka_produce_request_msg, &r->body);
+    r->body.transactional_id = k->p->transactional_id;
     r->body.acks = -1;
     r->body.timeout_ms = (int32_t)config->request_timeout_ms;
     r->body.topic_data.at = arena_array(&r->arena, (size_t)topics, sizeof(*r->body.topic_data.at));
     r->body.topic_data.n = topics;
     call_init(&r->call, API_PRODUCE, &r->body, on_done);
+    r->call.version_max = k->p->version_max;
     r->call.timeout_ms = config->request_timeout_ms + PRODUCE_GRACE_MS;
     for (int32_t i = 0; i < r->n; i++)
         fill(r, r->batches[i]);

@@ -34,6 +34,12 @@ static int16_t producer_epoch_of(const struct outgoing *o)
     return (int16_t)load_u16(o->header + HEADER_PRODUCER_EPOCH);
 }
 
+/* The broker may have forgotten the producer id since records of that time. */
+static bool is_forgotten(const struct producer *p, int64_t timestamp_ms)
+{
+    return p->id_memory_ms > 0 && loop_wall_ms(p->loop) - timestamp_ms > p->id_memory_ms;
+}
+
 /* How many may be in flight with this one. The broker keeps order for a producer id that it knows on the
  * partition, and for no other. */
 static uint32_t window(const struct produce_part *part, const struct outgoing *next)
@@ -120,9 +126,11 @@ struct outgoing *produce_part_take(struct produce_part *part)
         part->producer_epoch = producer_epoch_of(o);
         part->window = 1;
     }
-    if (part->careful || o->careful) /* the broker may not know the id (any more): the first is alone */
+    if (part->careful || o->careful || is_forgotten(part->link->p, part->timestamp_ms))
+        /* the broker may not know the id (any more): the first is alone */
         part->window = 1;
     part->careful = o->careful;
+    part->timestamp_ms = o->timestamp_ms;
     part->in_flight_n++;
     o->tries++;
     return o;
@@ -242,7 +250,8 @@ static bool is_for_owner(const struct producer *p, const struct outgoing *o, enu
 
     switch (class) {
     case K_AGAIN:
-        return kerr == KERR_UNKNOWN_SERVER_ERROR && part->failures >= PRODUCE_SERVER_ERRORS_TOLD;
+        return kerr == KERR_UNKNOWN_SERVER_ERROR &&
+               (o->careful || part->failures >= PRODUCE_SERVER_ERRORS_TOLD);
     case K_REFRESH: /* a leader that went after the append says so too */
     case K_UNSURE:
         return o->careful || o->asks;

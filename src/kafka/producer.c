@@ -111,6 +111,8 @@ struct producer *producer_new(struct cluster *cl)
         .cluster = cl,
         .config = cluster_config(cl),
         .listener.changed = on_changed,
+        .transactional_id = STR_NULL,
+        .version_max = -1,
     };
     loop_check(p->loop);
     list_init(&p->homeless);
@@ -136,6 +138,17 @@ void producer_free(struct producer **pp)
     cluster_unlisten(&p->listener);
     timer_cancel(p->loop, &p->homeless_timer);
     mem_free(p);
+}
+
+void producer_set_transaction(struct producer *p, struct str id, bool implicit)
+{
+    p->transactional_id = id;
+    p->version_max = implicit ? -1 : PRODUCE_VERSION_EXPLICIT;
+}
+
+void producer_set_id_memory(struct producer *p, int64_t ms)
+{
+    p->id_memory_ms = ms;
 }
 
 /* As if nothing had ever been sent. */

@@ -83,6 +83,7 @@ struct produce_part {
     int64_t producer_id;        /* of the last batch sent */
     int16_t producer_epoch;
     bool careful;               /* the last batch sent was */
+    int64_t timestamp_ms;       /* of its records, the latest */
     bool attached, stopped;
     bool failing;               /* one has failed; the answers to the later ones are awaited */
     bool refused;               /* and in a way that is for the owner to decide */
@@ -96,6 +97,14 @@ struct produce_part {
 
 struct producer *producer_new(struct cluster *cl);
 void producer_free(struct producer **p);
+
+/* All batches belong to transactions of this id; the owner stamps them so. implicit: of protocol 2 (txn.h). The id must
+ * outlive the producer. */
+void producer_set_transaction(struct producer *p, struct str id, bool implicit);
+
+/* Half of the time for which the broker surely remembers a producer id, counted from the time of the last record: past it
+ * a batch of unknown outcome is not sent again but told, and the next is alone in flight. 0: for ever. */
+void producer_set_id_memory(struct producer *p, int64_t ms);
 
 void producer_attach(struct producer *p, struct produce_part *part);
 /* Queue and in-flight must be empty or taken back. */

@@ -176,9 +176,9 @@ static void on_step(struct task *t)
     place(w);
     if (!list_is_empty(&w->unplaced))
         note_missing(w);
-    if (w->id_state == ID_NONE)
+    if (w->id_state == ID_NONE && !w->txn)
         ask_id(w);
-    if (w->id_state != ID_HELD && w->id_state != ID_WITHOUT)
+    if (w->id_state != ID_HELD && w->id_state != ID_WITHOUT && !w->txn)
         return;
     for (int32_t i = 0; i < w->parts_n; i++)
         if (w->parts[i])
@@ -258,6 +258,34 @@ void topic_writer_free(struct topic_writer **wp)
 void topic_writer_keep_older(struct topic_writer *w, size_t most)
 {
     w->keep_max = most;
+}
+
+void topic_writer_set_txn(struct topic_writer *w, struct txn *t)
+{
+    w->txn = t;
+}
+
+void topic_writer_wake(struct topic_writer *w)
+{
+    task_wake(w->loop, &w->step);
+}
+
+void topic_writer_forget(struct topic_writer *w)
+{
+    struct list_node *n;
+
+    for (int32_t i = 0; i < w->parts_n; i++)
+        topic_writer_part_free(w, w->parts[i]);
+    while ((n = list_first(&w->tickets))) {
+        struct pending *r = container_of(n, struct pending, ticket);
+
+        list_init(&r->node); /* its list went with its partition */
+        topic_writer_drop(w, r);
+    }
+    list_init(&w->unplaced);
+    mem_free(w->parts);
+    w->parts = NULL;
+    w->parts_n = 0;
 }
 
 uint64_t topic_writer_put(struct topic_writer *w, int32_t partition, struct str key,

@@ -9,7 +9,7 @@
 #ifndef KAFKA_TOPIC_WRITER_H
 #define KAFKA_TOPIC_WRITER_H
 
-#include "kafka/cluster.h"
+#include "kafka/txn.h"
 
 struct topic_writer;
 
@@ -18,6 +18,8 @@ struct topic_writer;
 struct topic_writer_ops {
     void (*on_idle)(void *arg);
     void (*on_fault)(void *arg, const struct fault *f);
+    /* Only with topic_writer_set_txn: the transaction must be aborted (kerr says why). */
+    void (*on_refused)(void *arg, int32_t kerr);
     void *arg;
 };
 
@@ -29,6 +31,12 @@ struct topic_writer *topic_writer_new_as(struct cluster *cl, struct str topic, c
 void topic_writer_free(struct topic_writer **w);
 /* As long as no more than this many records wait, an older value of a key goes out too. Default: none. */
 void topic_writer_keep_older(struct topic_writer *w, size_t most);
+
+/* From here on everything is written in transactions of t, which must outlive the writer. Records that are put go out at
+ * once; the owner commits when the writer is idle, and lets it forget when it aborts. topic_writer_wake: t has changed. */
+void topic_writer_set_txn(struct topic_writer *w, struct txn *t);
+void topic_writer_wake(struct topic_writer *w);
+void topic_writer_forget(struct topic_writer *w);
 
 /* Copies key and value. partition -1: by murmur2 of the key. timestamp -1: the loop's wall clock. value null: tombstone.
  * ticket grows by one per put. */

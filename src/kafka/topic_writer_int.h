@@ -33,6 +33,8 @@ struct writer_part {
     struct batch_builder builder;
     uint32_t identity; /* for which next_sequence counts */
     int32_t next_sequence;
+    int64_t producer_id; /* for which it counts, in transactions */
+    int16_t producer_epoch;
     struct call call;
     struct kafka_produce_request request;
     struct kafka_produce_request_topic topic_data;
@@ -67,6 +69,7 @@ struct topic_writer {
     struct call id_call;
     struct kafka_init_producer_id_request id_request;
     struct backoff id_backoff;
+    struct txn *txn; /* NULL: none */
 };
 
 /* topic_writer.c */

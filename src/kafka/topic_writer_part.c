@@ -13,6 +13,7 @@
 
 #define WRITER_BATCH_BYTES (256 * KiB) /* a batch is closed when it is past this */
 #define WRITER_BATCH_MAX   (32 * MiB) /* for one huge record; the topic's max.message.bytes judges */
+#define WRITER_VERSION_EXPLICIT 11 /* the last of transaction protocol 1 */
 #define WRITER_VERSION_MAX 12 /* the last that names topics: needs no id, and all brokers have it */
 
 static void on_part_done(struct call *c);
@@ -34,6 +35,7 @@ struct writer_part *topic_writer_part_get(struct topic_writer *w, int32_t partit
         return w->parts[partition];
     wp = w->parts[partition] = mem_new(sizeof(*wp));
     wp->w = w;
+    wp->producer_id = -1;
     wp->partition = partition;
     list_init(&wp->queue);
     list_init(&wp->sending);
@@ -74,12 +76,30 @@ static void build_batch(struct writer_part *wp)
     must_say(!e || wp->builder.count, "a record of an internal topic is absurdly large");
 }
 
+/* In a transaction the sequence counts for its producer id and epoch. */
+static struct str stamp_in_txn(struct writer_part *wp)
+{
+    const struct txn_who *who = txn_who(wp->w->txn);
+    struct batch_stamp stamp = { .producer_id = who->producer_id, .producer_epoch = who->epoch,
+                                 .transactional = true };
+
+    if (wp->producer_id != who->producer_id || wp->producer_epoch != who->epoch) {
+        wp->producer_id = who->producer_id;
+        wp->producer_epoch = who->epoch;
+        wp->next_sequence = 0;
+    }
+    stamp.base_sequence = wp->next_sequence;
+    return batch_builder_finish(&wp->builder, &stamp);
+}
+
 static struct str stamp_batch(struct writer_part *wp)
 {
     struct topic_writer *w = wp->w;
     struct batch_stamp stamp = { .producer_id = w->producer_id,
                                  .producer_epoch = w->producer_epoch };
 
+    if (w->txn)
+        return stamp_in_txn(wp);
     if (w->id_state != ID_HELD)
         return batch_builder_finish(&wp->builder, NULL);
     if (wp->identity != w->identity) {
@@ -129,6 +149,11 @@ static void part_send(struct writer_part *wp)
     wp->request.topic_data.at = &wp->topic_data;
     wp->request.topic_data.n = 1;
     wp->call.version_max = WRITER_VERSION_MAX;
+    if (w->txn) {
+        wp->request.transactional_id = txn_who(w->txn)->id;
+        if (!txn_who(w->txn)->implicit)
+            wp->call.version_max = WRITER_VERSION_EXPLICIT;
+    }
     e = cluster_call(w->cluster, &route, &wp->call);
     if (!e)
         return;
@@ -136,15 +161,35 @@ static void part_send(struct writer_part *wp)
     part_wait(wp);
 }
 
+/* False: not in the transaction yet. */
+static bool may_write(struct writer_part *wp)
+{
+    struct topic_writer *w = wp->w;
+    int32_t kerr = 0;
+
+    if (!w->txn)
+        return true;
+    switch (txn_enter(w->txn, w->topic->name, wp->partition, &kerr)) {
+    case TXN_PART_IN:
+        return true;
+    case TXN_PART_WAIT:
+        return false; /* topic_writer_wake tells */
+    case TXN_PART_REFUSED:
+        break;
+    }
+    topic_writer_set_fault(w, kerr_name(kerr), kerr_text(kerr));
+    w->ops.on_refused(w->ops.arg, kerr);
+    return false;
+}
+
 void topic_writer_part_step(struct writer_part *wp)
 {
     if (call_is_busy(&wp->call) || timer_is_set(&wp->retry))
         return;
-    if (list_is_empty(&wp->sending)) {
-        if (list_is_empty(&wp->queue))
-            return;
+    if ((list_is_empty(&wp->sending) && list_is_empty(&wp->queue)) || !may_write(wp))
+        return;
+    if (list_is_empty(&wp->sending))
         build_batch(wp);
-    }
     if (part_has_leader(wp))
         part_send(wp);
     else
@@ -210,6 +255,10 @@ static void part_refused(struct writer_part *wp, int32_t kerr)
         FALLTHROUGH;
     case K_ORDER:
     case K_REJOIN:
+        if (w->txn) {
+            w->ops.on_refused(w->ops.arg, kerr); /* may have let all be forgotten, wp too */
+            return;
+        }
         new_identity(wp);
         break;
     case K_REFRESH:

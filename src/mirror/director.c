@@ -4,6 +4,7 @@
  *  waiting -> preparing -> joining -> loading -> naming -> refreshing <-> running     each state is tried again after
  *     |                      ^           |         |          |            |         a failure, with back-off, for ever
  *     |                      +- losing <-+---------+----------+------------+
+ *  (between joining and loading: taking, of transactional ids)
  *     +--> refused (both aliases reach one cluster)         any -> stopping -> stopped
  *
  * A flow that is not enabled only writes heartbeats: waiting (for the target) -> preparing -> running.
@@ -33,8 +34,10 @@ static const struct {
     [DIRECTOR_WAITING] = { "waiting", "waiting", TO(DIRECTOR_PREPARING) | ANYTIME },
     [DIRECTOR_PREPARING] = { "preparing", "waiting",
                              TO(DIRECTOR_JOINING) | TO(DIRECTOR_RUNNING) | TO(DIRECTOR_REFRESHING) | ANYTIME },
-    [DIRECTOR_JOINING] = { "joining", "waiting", TO(DIRECTOR_LOADING) | ANYTIME },
-    [DIRECTOR_LOADING] = { "loading", "loading", TO(DIRECTOR_NAMING) | TO(DIRECTOR_LOSING) | ANYTIME },
+    [DIRECTOR_JOINING] = { "joining", "waiting", TO(DIRECTOR_TAKING) | TO(DIRECTOR_LOADING) | ANYTIME },
+    [DIRECTOR_TAKING] = { "taking", "loading", TO(DIRECTOR_LOADING) | TO(DIRECTOR_LOSING) | ANYTIME },
+    [DIRECTOR_LOADING] = { "loading", "loading",
+                           TO(DIRECTOR_NAMING) | TO(DIRECTOR_TAKING) | TO(DIRECTOR_LOSING) | ANYTIME },
     [DIRECTOR_NAMING] = { "naming", "loading", TO(DIRECTOR_REFRESHING) | TO(DIRECTOR_LOSING) | ANYTIME },
     [DIRECTOR_REFRESHING] = { "refreshing", "copying", TO(DIRECTOR_RUNNING) | TO(DIRECTOR_LOSING) | ANYTIME },
     [DIRECTOR_RUNNING] = { "running", "copying", TO(DIRECTOR_REFRESHING) | TO(DIRECTOR_LOSING) | ANYTIME },
@@ -185,6 +188,9 @@ static void director_step(struct task *t)
     case DIRECTOR_JOINING:
         director_join(d);
         break;
+    case DIRECTOR_TAKING:
+        director_take_txns(d);
+        break;
     case DIRECTOR_LOADING:
         director_load(d);
         break;
@@ -223,6 +229,7 @@ static void on_refresh(struct timer *t)
     if (d->state == DIRECTOR_RUNNING) {
         d->refresh_step = d->internal_missing ? REFRESH_INTERNAL : REFRESH_LIST_SOURCE;
         d->internal_missing = false;
+        d->memory_due = d->producer_id >= 0;
         director_goto(d, DIRECTOR_REFRESHING);
         director_wake(d);
     }
@@ -435,6 +442,7 @@ void director_free(struct director **dp)
     cluster_free(&d->target);
     cluster_free(&d->source);
     director_stored_free(d);
+    mem_free(d->txns);
     director_topics_free(d);
     filter_free(&d->topic_filter);
     policy_free(&d->policy);

@@ -8,6 +8,7 @@
 #include "kafka/group.h"
 #include "kafka/topic_reader.h"
 #include "kafka/topic_writer.h"
+#include "kafka/txn.h"
 #include "loop/backoff.h"
 #include "mirror/director.h"
 #include "mirror/director_acls.h"
@@ -22,6 +23,7 @@ enum director_state {
     DIRECTOR_WAITING,   /* for the first answer of both clusters */
     DIRECTOR_PREPARING, /* internal topics (director_prepare.c) */
     DIRECTOR_JOINING,   /* until the flow is ours to run (director_own.c) */
+    DIRECTOR_TAKING,    /* transactional ids are taken over (director_txn.c) */
     DIRECTOR_LOADING,   /* positions and pairs (director_load.c) */
     DIRECTOR_NAMING,    /* the producer id (director_load.c) */
     DIRECTOR_REFRESHING, /* topics (director_topics.c) */
@@ -149,6 +151,11 @@ struct director {
         struct kafka_init_producer_id_request init;
     } request;
 
+    /* Fencing. */
+    struct txn_who *txns; /* one per worker, and those of earlier runs with more workers */
+    int32_t txns_n;       /* taken over so far */
+    int64_t txns_stored;  /* how many may be in use, says the state topic */
+
     /* Preparing. */
     bool internal_missing; /* one that the flow can do without */
     int32_t prepare_side; /* 0: at the target, 1: at the source */
@@ -161,6 +168,8 @@ struct director {
     struct view_loss *losses; /* of earlier runs, oldest first; own strings */
     int32_t losses_n, losses_room;
     int64_t producer_id;
+    int64_t id_memory_ms; /* how long the target remembers a producer id; 0: not asked yet */
+    bool memory_due;      /* it is asked again with the next look for topics */
     struct topic_writer *namer; /* writes the producer record */
     struct str state_topic, heartbeats_topic;
     struct arena names;
@@ -242,6 +251,12 @@ void director_fence(struct director *d);
 void director_fence_end(struct director *d);
 void director_writers_add(struct director *d, int64_t id);
 void director_writers_remove(struct director *d, int64_t id);
+
+/* director_txn.c */
+void director_take_txns(struct director *d);
+int64_t director_txns_wanted(const struct director *d); /* ids that must be taken over before positions are read */
+
+void director_ask_memory(struct director *d); /* fills id_memory_ms, and tells the workers when it has changed */
 
 /* director_load.c */
 void director_load(struct director *d);

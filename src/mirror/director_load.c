@@ -25,7 +25,7 @@ static size_t make_key(char *key, size_t room, struct str topic, int32_t partiti
     return n + sizeof(partition);
 }
 
-#define DIRECTOR_LOSSES_MAX 256 /* of earlier runs; the log has all of them */
+#define DIRECTOR_LOSSES_MAX 1024 /* of earlier runs; the log has all of them */
 #define KEY_MAX 512 /* a topic's name has at most 249 bytes */
 
 static struct stored *get_stored(struct director *d, struct str topic, int32_t partition)
@@ -134,6 +134,7 @@ static void take_loss(struct director *d, const struct state_record *s, struct s
                              .topic = own_copy(s->topic),
                              .cause = own_copy(s->loss.cause),
                              .partition = s->partition,
+                             .repeat = s->loss.repeat,
                              .from_offset = s->loss.from,
                              .to_offset = s->loss.to,
                              .records = s->loss.records,
@@ -220,6 +221,8 @@ static void on_state(void *arg, const struct topic_record *r)
         director_writers_remove(d, s.producer_id);
     else if (s.kind == STATE_WRITER)
         director_writers_add(d, s.producer_id);
+    if (s.kind == STATE_TRANSACTIONS && str_eq(s.origin, d->config->source_alias))
+        d->txns_stored = s.removed ? 0 : s.count;
     if ((s.kind != STATE_PAIR && s.kind != STATE_PART && s.kind != STATE_LOSS) || s.topic.n > KEY_MAX - sizeof(int32_t))
         return;
     at = get_stored(d, s.topic, s.partition);
@@ -259,10 +262,17 @@ static void on_read(void *arg, enum err e, int32_t kerr)
               kv_int("records", d->stored_n), kv_int("partitions", HASH_COUNT(d->stored)));
     director_well(d);
     d->stored_n = 0;
-    if (d->loading == LOAD_POSITIONS)
+    /* Ids that an earlier run used: what it left open may still change what was read just now. */
+    if (d->loading == LOAD_POSITIONS && director_txns_wanted(d) > d->txns_n) {
+        d->loading = LOAD_STATE_AGAIN;
+        d->producer_id = -1;
+        director_stored_free(d);
+        director_goto(d, DIRECTOR_TAKING);
+    } else if (d->loading == LOAD_POSITIONS) {
         director_goto(d, DIRECTOR_NAMING);
-    else
+    } else {
         d->loading = d->loading == LOAD_STATE && d->group ? LOAD_FENCE : LOAD_POSITIONS;
+    }
     director_wake(d);
 }
 
@@ -281,10 +291,13 @@ static void open_ports(struct director *d)
 {
     struct flow_identity id = { .producer_id = d->producer_id, .state_topic = d->state_topic,
                                 .positions_topic = d->config->offsets_topic,
-                                .connector = STR(FORMATS_CONNECTOR) };
+                                .connector = STR(FORMATS_CONNECTOR),
+                                .id_memory_ms = d->id_memory_ms };
 
     for (int32_t i = 0; i < d->ports_n; i++) {
         id.writer_id = d->writer_ids ? d->writer_ids[i] : -1;
+        if (flow_config_is_transactional(d->config))
+            id.txn = d->txns[i];
         flow_port_open(d->ports[i], &id);
     }
     director_well(d);
@@ -310,8 +323,13 @@ static void on_name_fault(void *arg, const struct fault *f)
         fault_clear(&d->fault);
 }
 
-/* The record that says under which id we write; it is there before the first batch. */
-static void write_name(struct director *d)
+static int64_t txns_used(const struct director *d)
+{
+    return flow_config_is_transactional(d->config) ? d->ports_n : 0;
+}
+
+/* The records that say under which ids we write; they are there before the first batch. */
+static void write_names(struct director *d)
 {
     struct topic_writer_ops ops = { .on_idle = on_named, .on_fault = on_name_fault, .arg = d };
     struct buf key, value;
@@ -321,9 +339,18 @@ static void write_name(struct director *d)
                    : topic_writer_new(d->target, d->state_topic, &ops);
     buf_init(&key, 64 * KiB);
     buf_init(&value, 64 * KiB);
-    state_format_producer_key(&key, d->config->source_alias);
-    state_format_producer(&value, d->producer_id, cluster_id(d->target));
-    topic_writer_put(d->namer, -1, buf_str(&key), buf_str(&value), -1);
+    if (d->producer_id >= 0) {
+        state_format_producer_key(&key, d->config->source_alias);
+        state_format_producer(&value, d->producer_id, cluster_id(d->target));
+        topic_writer_put(d->namer, -1, buf_str(&key), buf_str(&value), -1);
+        buf_clear(&key);
+        buf_clear(&value);
+    }
+    if (d->txns_stored != txns_used(d)) {
+        state_format_transactions_key(&key, d->config->source_alias);
+        state_format_transactions(&value, txns_used(d));
+        topic_writer_put(d->namer, -1, buf_str(&key), buf_str(&value), -1);
+    }
     buf_fini(&key);
     buf_fini(&value);
 }
@@ -347,11 +374,13 @@ static void on_producer_id(struct call *call)
         return;
     }
     d->producer_id = r->producer_id;
-    write_name(d);
+    write_names(d);
 }
 
 void director_name(struct director *d)
 {
+    bool needs_id = d->config->delivery == FLOW_EXACTLY_ONCE && !flow_config_is_transactional(d->config);
+
     if (d->namer) {
         if (topic_writer_is_idle(d->namer)) {
             topic_writer_free(&d->namer);
@@ -359,10 +388,17 @@ void director_name(struct director *d)
         }
         return;
     }
-    if (d->config->delivery != FLOW_EXACTLY_ONCE)
+    if (d->id_memory_ms == 0) {
+        director_ask_memory(d);
+        return;
+    }
+    if (!needs_id)
         d->producer_id = -1;
-    if (d->config->delivery != FLOW_EXACTLY_ONCE || d->producer_id >= 0) {
-        open_ports(d);
+    if (!needs_id || d->producer_id >= 0) {
+        if (d->txns_stored != txns_used(d))
+            write_names(d);
+        else
+            open_ports(d);
         return;
     }
     codec_init(&kafka_init_producer_id_request_msg, &d->request.init);

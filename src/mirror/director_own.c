@@ -17,8 +17,8 @@
 
 static bool is_active(const struct director *d)
 {
-    return d->state == DIRECTOR_LOADING || d->state == DIRECTOR_NAMING || d->state == DIRECTOR_REFRESHING ||
-           d->state == DIRECTOR_RUNNING;
+    return d->state == DIRECTOR_TAKING || d->state == DIRECTOR_LOADING || d->state == DIRECTOR_NAMING ||
+           d->state == DIRECTOR_REFRESHING || d->state == DIRECTOR_RUNNING;
 }
 
 static void on_group_changed(void *arg)
@@ -62,7 +62,7 @@ void director_join(struct director *d)
     const struct fault *f;
 
     if (!d->group) {
-        director_goto(d, DIRECTOR_LOADING);
+        director_goto(d, flow_config_is_transactional(d->config) ? DIRECTOR_TAKING : DIRECTOR_LOADING);
         director_wake(d);
         return;
     }
@@ -71,7 +71,7 @@ void director_join(struct director *d)
         d->term = group_term(d->group);
         d->standby = false;
         director_well(d);
-        director_goto(d, DIRECTOR_LOADING);
+        director_goto(d, flow_config_is_transactional(d->config) ? DIRECTOR_TAKING : DIRECTOR_LOADING);
         director_wake(d);
     } else if (fault_is_set(f)) {
         fault_set(&d->fault, loop_wall_ms(d->loop), f->code, "%s", f->text);
@@ -95,6 +95,9 @@ static void forget(struct director *d)
     director_stored_free(d);
     director_fence_end(d);
     d->loading = LOAD_STATE;
+    d->txns_n = 0;
+    d->id_memory_ms = 0;
+    d->memory_due = false;
     d->refresh_step = REFRESH_LIST_SOURCE;
     d->stored_n = d->partitions_n = 0;
     d->writers_n = 0;

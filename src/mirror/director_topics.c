@@ -365,7 +365,10 @@ void director_refresh(struct director *d)
         director_prepare(d);
         break;
     case REFRESH_LIST_SOURCE:
-        list_source(d);
+        if (d->memory_due)
+            director_ask_memory(d);
+        else
+            list_source(d);
         break;
     case REFRESH_LIST_TARGET:
         list_target(d);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "mirror/flow_store.h"
+#include "mirror/flow_txn.h"
 #include "mirror/order.h"
 #include "mirror/record_path.h"
 
@@ -18,6 +19,7 @@
 
 #define TICK_MS      1000
 #define KEPT_KEY_MAX 300 /* a topic's name has at most 249 bytes */
+#define FLIGHTS      2   /* request timeouts that a batch may take from here to the log */
 
 static void wake_waiting(struct flow *f)
 {
@@ -87,6 +89,23 @@ static void on_tick(struct timer *t)
     timer_set_ms(f->loop, &f->tick, TICK_MS);
 }
 
+/* Half of it is left to clocks that differ and batches that are late; where that is not even time for a batch on its way,
+ * none is ever young enough. */
+static int64_t careful_age(int64_t id_memory_ms, const struct client_config *target)
+{
+    int64_t half = id_memory_ms / 2;
+
+    return half > FLIGHTS * target->request_timeout_ms ? half : -1;
+}
+
+void flow_take_memory(struct flow *f, int64_t id_memory_ms)
+{
+    loop_check(f->loop);
+    f->careful_age_ms = careful_age(id_memory_ms, &f->config->target);
+    if (f->producer_id >= 0) /* an open transaction keeps the id known */
+        producer_set_id_memory(f->producer, f->careful_age_ms);
+}
+
 struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_config *config,
                       const struct flow_identity *id)
 {
@@ -108,6 +127,7 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
     f->target = cluster_new(l, &config->target, config->target_alias);
     f->fetcher = fetcher_new(f->source, pool, (int8_t)config->source.isolation_level);
     f->producer = producer_new(f->target);
+    flow_take_memory(f, id->id_memory_ms);
     f->ask_source = asker_new(f->source);
     f->ask_target = asker_new(f->target);
     f->source_changed.changed = on_source_changed;
@@ -118,6 +138,8 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
     timer_set_ms(l, &f->tick, TICK_MS);
     flow_store_start(f, id);
     offset_syncs_start(f);
+    if (!str_is_null(id->txn.id))
+        flow_txn_start(f, &id->txn);
     return f;
 }
 
@@ -131,19 +153,21 @@ void flow_free(struct flow **fp)
     for (size_t i = 0; i < f->relays_n; i++)
         relay_free(&f->relays[i]);
     mem_free(f->relays);
-    HASH_ITER(hh, f->kept, k, next) {
-        HASH_DEL(f->kept, k);
-        offset_map_free(&k->map);
-        mem_free(k);
-    }
+    HASH_ITER(hh, f->kept, k, next)
+        flow_kept_free(f, k);
     flow_store_stop(f);
     offset_syncs_stop(f);
+    flow_txn_stop(f);
     timer_cancel(f->loop, &f->tick);
     cluster_unlisten(&f->source_changed);
     cluster_unlisten(&f->target_changed);
     asker_free(&f->ask_source);
     asker_free(&f->ask_target);
     fetcher_free(&f->fetcher);
+    if (f->tail)
+        fetcher_free(&f->tail);
+    if (f->tail_pool)
+        pool_free(&f->tail_pool);
     producer_free(&f->producer);
     cluster_free(&f->source);
     cluster_free(&f->target);
@@ -186,6 +210,14 @@ static struct kept_pair *find_kept(struct flow *f, struct str topic, int32_t par
     return k;
 }
 
+void flow_kept_free(struct flow *f, struct kept_pair *k)
+{
+    HASH_DEL(f->kept, k);
+    f->maps_memory -= k->map ? offset_map_memory(k->map) : 0;
+    offset_map_free(&k->map);
+    mem_free(k);
+}
+
 static void keep_pair(struct flow *f, struct relay *r)
 {
     char key[KEPT_KEY_MAX];
@@ -203,6 +235,9 @@ static void keep_pair(struct flow *f, struct relay *r)
         offset_map_free(&k->map);
     f->maps_memory += k->map ? offset_map_memory(k->map) : 0;
     k->pair = r->pair;
+    k->committed = r->committed;
+    k->in_txn = flow_txn_holds(f, r);
+    k->has_committed = r->has_committed;
     k->losses = r->losses;
     k->anew = r->anew;
     k->registered = r->registered;
@@ -218,6 +253,8 @@ static void take_kept(struct flow *f, struct relay *r)
     if (!k)
         return;
     r->pair = k->pair;
+    r->committed = k->committed;
+    r->has_committed = k->has_committed;
     r->walked = k->pair.source;
     r->losses = k->losses;
     r->map_before = OFFSET_LOST;
@@ -225,6 +262,8 @@ static void take_kept(struct flow *f, struct relay *r)
     f->maps_memory -= k->map ? offset_map_memory(k->map) : 0;
     relay_map_take(r, k->map);
     r->anew = k->anew;
+    if (k->in_txn)
+        flow_txn_rejoin(f, r);
     r->registered = k->registered;
     r->has_pair = true;
     r->jump = -1;
@@ -261,6 +300,8 @@ static void add_counts(struct flow_counts *to, const struct flow_counts *c)
     to->dropped_batches += c->dropped_batches;
     to->retries += c->retries;
     to->skipped_records += c->skipped_records;
+    to->repeated_records += c->repeated_records;
+    to->lost_records += c->lost_records;
     to->foreign_records += c->foreign_records;
 }
 
@@ -284,45 +325,6 @@ void flow_refresh_source(struct flow *f)
     cluster_refresh(f->source);
 }
 
-static void put_loss(struct flow *f, struct relay *r, const struct state_loss *l)
-{
-    struct buf key, value;
-
-    buf_init(&key, 64 * KiB);
-    buf_init(&value, 64 * KiB);
-    state_format_loss_key(&key, r->topic, r->partition, l->number);
-    state_format_loss(&value, l);
-    topic_writer_put(f->state, -1, buf_str(&key), buf_str(&value), -1);
-    buf_fini(&key);
-    buf_fini(&value);
-}
-
-void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, int64_t records, const char *cause)
-{
-    struct state_loss l = { .number = r->losses++, .from = from, .to = to, .records = records,
-                            .time_ms = loop_wall_ms(f->loop), .cause = str_c(cause) };
-    char name[400];
-    struct view_loss *loss;
-
-    if (to < from)
-        return;
-    relay_name(r, name, sizeof(name));
-    log_event(EV_LOSS, kv_c("relay", name), kv_int("from_offset", from), kv_int("to_offset", to),
-              kv_int("records", records), kv_c("cause", cause));
-    put_loss(f, r, &l);
-    if (f->losses_n == (int32_t)COUNT(f->losses))
-        return; /* the log has all of them */
-    loss = &f->losses[f->losses_n++];
-    *loss = (struct view_loss){ .flow = f->config->name,
-                                .topic = arena_str(&f->loss_names, relay_topic(r)),
-                                .cause = arena_str(&f->loss_names, str_c(cause)),
-                                .partition = relay_partition(r),
-                                .from_offset = from,
-                                .to_offset = to,
-                                .records = records,
-                                .time_ms = l.time_ms };
-}
-
 #define LAST_SYNCS_MS 300 /* offset syncs hold the end up for no longer: the next process writes new ones */
 
 static void drained(struct flow *f, bool stored)
@@ -343,6 +345,7 @@ static void drain_step(struct flow *f)
         f->drain_stage = 2;
     }
     if (f->drain_stage == 2 && flow_store_is_done(f)) {
+        offset_syncs_flush(f); /* of what the last transaction committed */
         f->drain_stage = 3;
         timer_set_ms(f->loop, &f->drain_limit, LAST_SYNCS_MS);
     }

@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "kafka/cluster.h"
+#include "kafka/txn.h"
 #include "loop/loop.h"
 #include "mirror/flow_config.h"
 #include "mirror/relay.h"
@@ -20,7 +21,9 @@ struct flow;
 
 /* What the control side found out before data may move. Strings are copied. */
 struct flow_identity {
-    int64_t producer_id;     /* -1: at-least-once, batches carry none */
+    int64_t producer_id;     /* -1: batches carry none, or that of a transaction */
+    int64_t id_memory_ms;    /* how long the target remembers a producer id after its last record's time */
+    struct txn_who txn;      /* id null: no transactions */
     int64_t writer_id;       /* of what writes positions and pairs; -1: it asks for its own */
     struct str state_topic;  /* mm2-heliostat.<S>.internal */
     struct str positions_topic;
@@ -38,6 +41,7 @@ struct flow_counts {
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries;
     uint64_t foreign_records; /* target offsets between ours that others took */
     uint64_t skipped_records, coalesced_batches, retimed_records;
+    uint64_t repeated_records, lost_records;
 };
 
 /* config and pool must outlive it. */
@@ -69,6 +73,8 @@ void flow_answer(struct flow *f, struct order *o);
 /* Answers all questions of it. */
 struct translation;
 void flow_translate(struct flow *f, struct translation *t);
+/* How long the target remembers a producer id. */
+void flow_take_memory(struct flow *f, int64_t id_memory_ms);
 
 /* A report for the view: an array of partitions in the arena, and totals. */
 struct flow_report {

@@ -33,6 +33,20 @@ static const char *where_text(unsigned where)
     }
 }
 
+bool flow_config_is_transactional(const struct flow_config *c)
+{
+    return c->delivery == FLOW_EXACTLY_ONCE && c->exactly_once_source_support == FLOW_EOS_ENABLED;
+}
+
+const char *flow_config_delivery(const struct flow_config *c)
+{
+    static const char *const names[] = { [FLOW_EXACTLY_ONCE] = "exactly-once",
+                                         [FLOW_AT_LEAST_ONCE] = "at-least-once",
+                                         [FLOW_AT_MOST_ONCE] = "at-most-once" };
+
+    return flow_config_is_transactional(c) ? "transactions" : names[c->delivery];
+}
+
 const struct opt_table flow_opts = {
     .name = "flow",
     .title = "Flows; the first form that is there counts",

@@ -9,7 +9,7 @@
 #include "kafka/client_config.h"
 
 /* Each enum is in the order of the choices in flow.opt. */
-enum flow_delivery { FLOW_EXACTLY_ONCE, FLOW_AT_LEAST_ONCE };
+enum flow_delivery { FLOW_EXACTLY_ONCE, FLOW_AT_LEAST_ONCE, FLOW_AT_MOST_ONCE };
 enum flow_recreated { FLOW_RECREATED_RESTART, FLOW_RECREATED_HALT, FLOW_RECREATED_IGNORE };
 enum flow_oversize { FLOW_OVERSIZE_HALT, FLOW_OVERSIZE_SKIP, FLOW_OVERSIZE_RAISE };
 enum flow_timestamp { FLOW_TIMESTAMP_HALT, FLOW_TIMESTAMP_LOG_APPEND, FLOW_TIMESTAMP_CLAMP };
@@ -63,6 +63,11 @@ struct flow_config {
 #undef CHOICE
 #undef NO_EFFECT
 };
+
+/* Batches and positions in transactions: exactly.once.source.support, unless heliostat.delivery asks for less. */
+bool flow_config_is_transactional(const struct flow_config *c);
+/* As shown: "exactly-once", "transactions", "at-least-once" or "at-most-once". */
+const char *flow_config_delivery(const struct flow_config *c);
 
 extern const struct opt_table flow_opts;
 

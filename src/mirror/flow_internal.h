@@ -8,6 +8,7 @@
 #include "kafka/fetcher.h"
 #include "kafka/producer.h"
 #include "kafka/topic_writer.h"
+#include "kafka/txn.h"
 #include "loop/backoff.h"
 #include "mirror/flow.h"
 #include "mirror/offset_syncs.h"
@@ -19,7 +20,8 @@
 /* Where a released partition stood: its topic may come back, and is the same one then as long as its id is. */
 struct kept_pair {
     UT_hash_handle hh;
-    struct pair pair;
+    struct pair pair, committed;
+    bool in_txn, has_committed; /* the pair stands in a transaction that is not committed yet */
     struct offset_map *map; /* NULL: none */
     int64_t losses;
     bool registered, anew;
@@ -32,16 +34,21 @@ struct flow {
     struct pool *pool;
     const struct flow_config *config;
     int64_t producer_id;
+    int64_t careful_age_ms; /* older than this, the target may forget our producer id at any moment (rules 2.6); -1: all are */
     struct str connector;
     struct arena names; /* what the identity pointed to */
     struct cluster *source, *target;
     struct fetcher *fetcher;
     struct producer *producer;
     struct asker *ask_source, *ask_target;
+    struct fetcher *tail; /* reads the ends of copies; made when first needed, like its pool */
+    struct pool *tail_pool;
     struct topic_writer *positions, *state;
     struct cluster *syncs_cluster;  /* of the next; NULL likewise */
     struct topic_writer *syncs;     /* offset syncs; NULL: not told */
     uint64_t syncs_put;
+    struct topic_writer *notes; /* parts of maps and losses, never in a transaction; else it is `state` */
+    struct flow_txn *txn; /* NULL: batches are written outside of transactions */
     struct record_path *record_path; /* made at the first batch that needs it */
     struct gather *gather;           /* likewise */
     void (*ask_limits)(void *arg, struct str target_topic, int64_t raise_to);
@@ -54,7 +61,7 @@ struct flow {
     struct timer tick, flush_state, flush_positions;
     struct list_node dirty;   /* relays whose pair changed since it was last put */
     struct list_node waiting; /* relays that wait for a topic, a leader or a retry */
-    struct list_node storing; /* relays that wait until their first pair is acknowledged */
+    struct list_node storing; /* relays that wait until a pair of theirs is acknowledged */
     size_t maps_memory, maps_memory_max; /* of all relays' offset maps */
     struct flow_counts gone;  /* counts of relays that are no more */
     struct view_loss losses[64];
@@ -89,7 +96,7 @@ struct relay {
     int32_t partition;
     enum relay_state state;
     struct task step;
-    struct list_node dirty_node, waiting_node, storing_node;
+    struct list_node dirty_node, waiting_node, storing_node, held_node, joined_node;
     struct topic_meta *source_meta, *target_meta;
     struct fetch_part fetch;
     struct produce_part produce;
@@ -107,7 +114,23 @@ struct relay {
     int64_t jump;           /* a stored position beyond which another writer has copied; -1 none */
     bool anew; /* the source topic is another one: what is in the target tells nothing of it */
     bool has_pair, from_earliest, dirty, position_changed, registered;
-    uint64_t state_ticket;
+    uint64_t state_ticket, positions_ticket;
+
+    /* What its delivery mode needs (relay_send.c). */
+    struct list_node held; /* struct outgoing that may not leave yet */
+    size_t held_bytes;
+    bool reserving;        /* at most once: the pair that lets them go is on its way */
+    bool passing;          /* at most once: what may have been sent is being looked at, and not sent */
+    int64_t pass_written;  /* of it, how many records are in the target */
+    int64_t lost_from, lost_n;
+    bool changing;         /* the pair is another mode's, and records beyond it are counted: nothing is sent before */
+    bool refused_surely;   /* the oldest batch is not in the target, nor any behind it */
+    struct pair put, committed; /* transactions: as in the open one, and as in the last that was committed */
+    bool has_committed, put_registers, stored; /* `put` is what REGISTERING waits for; it is committed */
+    int64_t doubt;         /* without sequences: records that may be in the target beyond the pair, at most */
+    int64_t txn_producer_id, txn_sequence;
+    int16_t txn_epoch;
+
     uint32_t order_refusals; /* in a row, without an ack between */
 
     int64_t losses; /* the number of its next loss */
@@ -118,14 +141,21 @@ struct relay {
     bool skip_unseen; /* others have written among the records that are skipped: their places are not known */
 
     struct sync_cadence cadence;
+    struct sync_run *open_runs; /* acknowledged in the transaction that is open; freed with the relay */
+    int32_t open_runs_n, open_runs_room;
 
     /* Questions. */
     enum relay_question question;
     struct ask ask;
-    int64_t target_end, target_log_end;
+    int64_t target_end, target_log_end, still_end; /* still_end: of the round before, -1 none */
+    int32_t rounds;       /* of questions, because the end moved */
+    int64_t asked_id; /* the producer id that the target was asked about */
     bool producer_found;
     int32_t last_sequence, asked_sequence; /* now, and when it was asked before */
     int16_t last_epoch_seen;
+    struct fetch_part tail; /* the end of the copy, where the broker does not tell (relay_tail.c) */
+    bool tail_known;
+    int64_t tail_records;
     int64_t out_of_range; /* the offset that was refused; -1: none */
     int64_t source_earliest;
     int64_t gap_to; /* where the source goes on behind a gap that was found; -1: none */
@@ -193,9 +223,37 @@ void relay_oversize_check(struct relay *r);
 /* Whether the batch has times that the target would refuse. */
 bool relay_must_retime(const struct relay *r, const struct batch *b);
 
+/* relay_send.c */
+size_t relay_pending(const struct relay *r); /* bytes on their way or held */
+void relay_hand_over(struct relay *r, struct outgoing *o);
+void relay_handed_over(struct relay *r); /* all of one fetch answer */
+size_t relay_send_held(struct relay *r, const struct txn_who *who); /* in a transaction; gives the bytes */
+void relay_see_reserved(struct relay *r);
+void relay_take_back(struct relay *r, struct list_node *taken);
+/* The oldest batch was refused: whether it, or one behind it, may be in the target all the same. */
+void relay_note_refusal(struct relay *r, const struct outgoing *o, enum kerr_class class);
+void relay_pass(struct relay *r, const struct batch *b);
+void relay_passed(struct relay *r);
+void relay_roll_back(struct relay *r);
+
 /* relay_ask.c */
 void relay_ask_start(struct relay *r);
 void relay_jump(struct relay *r);
+void relay_ask_source(struct relay *r); /* the target is known: the source, if need be, and the conclusion */
+
+/* relay_count.c */
+/* Another offset of the source than the pair says, from here on; the pair must be stored first. */
+void relay_move_source(struct relay *r, int64_t offset);
+/* Sets skip: how many records from the pair on are in the target already. */
+void relay_count_skip(struct relay *r);
+/* The flow's own pair for a partition that has none. */
+void relay_first_pair(struct relay *r, int64_t source);
+/* What was counted means what the delivery mode says. */
+void relay_apply_mode(struct relay *r);
+
+/* relay_tail.c */
+bool relay_tail_start(struct relay *r); /* false: there is no need */
+void relay_tail_stop(struct relay *r);
 
 /* relay.c */
 void relay_goto(struct relay *r, enum relay_state to);
@@ -212,9 +270,14 @@ void relay_rest(struct relay *r, int64_t wait_ms);
 void relay_mark_dirty(struct relay *r);
 void relay_name(const struct relay *r, char *text, size_t room);
 
-/* flow.c */
+/* flow_ledger.c */
 /* For good: log, status and state topic. records: how many were there, -1 not known. */
 void flow_note_loss(struct flow *f, struct relay *r, int64_t from, int64_t to, int64_t records, const char *cause);
+/* So many records from `from` on are in the target and will be written once more; put before the pair that says so. */
+void flow_note_repeat(struct flow *f, struct relay *r, int64_t from, int64_t records);
+
+/* flow.c */
+void flow_kept_free(struct flow *f, struct kept_pair *k);
 void flow_drain_wake(struct flow *f);
 
 #endif

@@ -105,6 +105,15 @@ static void run_limits(struct msg *msg, struct loop *l)
     msg_free(m);
 }
 
+static void run_memory(struct msg *msg, struct loop *l)
+{
+    struct port_msg *m = container_of(msg, struct port_msg, msg);
+
+    (void)l;
+    flow_take_memory(m->port->flow, m->id.id_memory_ms);
+    msg_free(m);
+}
+
 static void run_open(struct msg *msg, struct loop *l)
 {
     struct port_msg *m = container_of(msg, struct port_msg, msg);
@@ -252,6 +261,8 @@ void flow_port_open(struct flow_port *p, const struct flow_identity *id)
     m->id.state_topic = arena_str(&m->arena, id->state_topic);
     m->id.positions_topic = arena_str(&m->arena, id->positions_topic);
     m->id.connector = arena_str(&m->arena, id->connector);
+    if (!str_is_null(id->txn.id))
+        m->id.txn.id = arena_str(&m->arena, id->txn.id);
     post(m);
 }
 
@@ -309,6 +320,17 @@ void flow_port_tell_limits(struct flow_port *p, struct str target_topic, const s
     m = msg_new(p, run_limits);
     m->target_topic = arena_str(&m->arena, target_topic);
     m->limits = *limits;
+    post(m);
+}
+
+void flow_port_tell_memory(struct flow_port *p, int64_t id_memory_ms)
+{
+    struct port_msg *m;
+
+    if (!p->open || p->closing)
+        return;
+    m = msg_new(p, run_memory);
+    m->id.id_memory_ms = id_memory_ms;
     post(m);
 }
 

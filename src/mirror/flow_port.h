@@ -45,6 +45,8 @@ bool flow_port_take_order(struct flow_port *p, struct order *o);
 struct translation;
 bool flow_port_translate(struct flow_port *p, struct translation *t);
 void flow_port_tell_limits(struct flow_port *p, struct str target_topic, const struct topic_limits *limits);
+/* The target remembers a producer id for another time by now. */
+void flow_port_tell_memory(struct flow_port *p, int64_t id_memory_ms);
 /* The worker looks at the source's topics anew. */
 void flow_port_refresh(struct flow_port *p);
 /* At most one report is under way per port; more are ignored. */

@@ -7,23 +7,28 @@
 #include "mirror/flow_store.h"
 
 #include "base/log.h"
+#include "mirror/flow_txn.h"
 #include "mirror/formats.h"
 
-static void put_pair(struct flow *f, struct relay *r, const struct pair *p)
+void flow_store_put_pair(struct flow *f, struct relay *r, const struct pair *pair)
 {
     struct buf key, value;
+    struct pair p = *pair;
 
+    if (p.reserved > 0) /* at most once */
+        p.reserved = MAX(p.reserved, p.source);
     buf_init(&key, 64 * KiB);
     buf_init(&value, 64 * KiB);
     state_format_pair_key(&key, relay_topic(r), relay_partition(r));
-    state_format_pair(&value, p);
-    relay_map_store(r, p, &value);
-    topic_writer_put(f->state, -1, buf_str(&key), buf_str(&value), -1);
+    state_format_pair(&value, &p);
+    relay_map_store(r, &p, &value);
+    r->state_ticket = topic_writer_put(f->state, -1, buf_str(&key), buf_str(&value), -1);
     buf_fini(&key);
     buf_fini(&value);
 }
 
-static void put_position(struct flow *f, const struct relay *r, const struct pair *p)
+/* At most once, all that may have been sent counts as copied. */
+static void put_position(struct flow *f, struct relay *r, const struct pair *p)
 {
     struct position_key k = { .connector = f->connector, .cluster = f->config->source_alias,
                               .topic = relay_topic(r), .partition = relay_partition(r) };
@@ -32,8 +37,8 @@ static void put_position(struct flow *f, const struct relay *r, const struct pai
     buf_init(&key, 64 * KiB);
     buf_init(&value, 64);
     formats_position_key(&k, &key);
-    formats_position_value(p->source - 1, &value);
-    topic_writer_put(f->positions, -1, buf_str(&key), buf_str(&value), -1);
+    formats_position_value(MAX(p->source, p->reserved) - 1, &value);
+    r->positions_ticket = topic_writer_put(f->positions, -1, buf_str(&key), buf_str(&value), -1);
     buf_fini(&key);
     buf_fini(&value);
 }
@@ -48,19 +53,32 @@ static void put_pairs(struct flow *f)
         struct pair p;
 
         if (relay_take_position(r, &p))
-            put_pair(f, r, &p);
+            flow_store_put_pair(f, r, &p);
     }
+}
+
+void flow_store_put(struct flow *f, struct relay *r, const struct pair *p)
+{
+    flow_store_put_pair(f, r, p);
+    if (MAX(p->source, p->reserved) > 0)
+        put_position(f, r, p);
+}
+
+bool flow_store_has(const struct flow *f, const struct relay *r)
+{
+    return topic_writer_acked(f->state) >= r->state_ticket &&
+           topic_writer_acked(f->positions) >= r->positions_ticket;
 }
 
 void flow_store_relay(struct flow *f, struct relay *r)
 {
     struct pair p;
 
-    if (!list_is_linked(&r->dirty_node))
+    if (!list_is_linked(&r->dirty_node) || f->txn)
         return;
     if (relay_take_position(r, &p))
-        put_pair(f, r, &p);
-    if (r->registered && p.source > 0)
+        flow_store_put_pair(f, r, &p);
+    if (r->registered && MAX(p.source, p.reserved) > 0)
         put_position(f, r, &p);
     list_remove(&r->dirty_node);
 }
@@ -69,50 +87,77 @@ void flow_store_all(struct flow *f)
 {
     struct list_node *n;
 
+    if (f->txn) {
+        flow_txn_close(f);
+        return;
+    }
     while ((n = list_first(&f->dirty)))
         flow_store_relay(f, container_of(n, struct relay, dirty_node));
     offset_syncs_flush(f);
+}
+
+static int64_t pair_interval_ms(const struct flow *f)
+{
+    return f->config->delivery == FLOW_AT_LEAST_ONCE ? STORE_PAIR_LEAST_MS : STORE_PAIR_MS;
 }
 
 static void on_pairs_due(struct timer *t)
 {
     struct flow *f = container_of(t, struct flow, flush_state);
 
-    put_pairs(f);
-    timer_set_ms(f->loop, t, STORE_PAIR_MS);
+    if (f->txn)
+        flow_txn_close(f); /* positions that moved over nothing to copy */
+    else
+        put_pairs(f);
+    timer_set_ms(f->loop, t, pair_interval_ms(f));
 }
 
 static void on_positions_due(struct timer *t)
 {
     struct flow *f = container_of(t, struct flow, flush_positions);
 
-    flow_store_all(f);
+    if (f->txn)
+        offset_syncs_flush(f);
+    else
+        flow_store_all(f);
     timer_set_ms(f->loop, t, f->config->offset_flush_interval_ms);
+}
+
+static void wake_storing(struct flow *f)
+{
+    struct list_node *n;
+
+    LIST_EACH(n, &f->storing)
+        relay_wake(container_of(n, struct relay, storing_node));
+    if (f->txn)
+        flow_txn_wake(f);
+    flow_drain_wake(f);
 }
 
 static void on_positions_idle(void *arg)
 {
     struct flow *f = arg;
 
-    f->positions_stored_ms = loop_wall_ms(f->loop);
-    flow_drain_wake(f);
+    wake_storing(f);
+    if (!f->txn)
+        f->positions_stored_ms = loop_wall_ms(f->loop);
 }
 
 static void on_state_idle(void *arg)
 {
-    struct flow *f = arg;
-    struct list_node *n;
+    wake_storing(arg);
+}
 
-    LIST_EACH(n, &f->storing)
-        relay_wake(container_of(n, struct relay, storing_node));
-    flow_drain_wake(f);
+static void on_refused(void *arg, int32_t kerr)
+{
+    flow_txn_fail(arg, kerr_name(kerr), kerr_text(kerr));
 }
 
 static void on_fault(void *arg, const struct fault *fault)
 {
     struct flow *f = arg;
 
-    const struct topic_writer *w = topic_writer_fault(f->state) == fault ? f->state : f->positions;
+    const struct topic_writer *w = topic_writer_fault(f->positions) == fault ? f->positions : f->state;
 
     if (fault_is_set(fault))
         log_event(EV_POSITIONS_FAULT, kv_str("flow", f->config->name), kv_str("topic", topic_writer_topic(w)),
@@ -130,14 +175,23 @@ static struct topic_writer *writer_new(struct flow *f, struct str topic, const s
 
 void flow_store_start(struct flow *f, const struct flow_identity *id)
 {
-    struct topic_writer_ops positions = { .on_idle = on_positions_idle, .on_fault = on_fault, .arg = f };
-    struct topic_writer_ops state = { .on_idle = on_state_idle, .on_fault = on_fault, .arg = f };
+    struct topic_writer_ops positions = { .on_idle = on_positions_idle, .on_fault = on_fault,
+                                          .on_refused = on_refused, .arg = f };
+    struct topic_writer_ops state = { .on_idle = on_state_idle, .on_fault = on_fault,
+                                      .on_refused = on_refused, .arg = f };
+    struct topic_writer_ops notes = { .on_idle = on_state_idle, .on_fault = on_fault, .arg = f };
 
-    f->positions = writer_new(f, id->positions_topic, &positions, id->writer_id);
-    f->state = writer_new(f, id->state_topic, &state, id->writer_id);
+    if (str_is_null(id->txn.id)) {
+        f->positions = writer_new(f, id->positions_topic, &positions, id->writer_id);
+        f->state = f->notes = writer_new(f, id->state_topic, &state, id->writer_id);
+    } else { /* what these two write has the transaction's producer id */
+        f->positions = topic_writer_new(f->target, id->positions_topic, &positions);
+        f->state = topic_writer_new(f->target, id->state_topic, &state);
+        f->notes = writer_new(f, id->state_topic, &notes, id->writer_id);
+    }
     timer_init(&f->flush_state, on_pairs_due);
     timer_init(&f->flush_positions, on_positions_due);
-    timer_set_ms(f->loop, &f->flush_state, STORE_PAIR_MS);
+    timer_set_ms(f->loop, &f->flush_state, pair_interval_ms(f));
     timer_set_ms(f->loop, &f->flush_positions, f->config->offset_flush_interval_ms);
 }
 
@@ -149,23 +203,30 @@ void flow_store_stop(struct flow *f)
         timer_cancel(f->loop, &f->drain_limit);
         task_cancel(&f->drain_check);
     }
+    if (f->notes != f->state)
+        topic_writer_free(&f->notes);
     topic_writer_free(&f->positions);
     topic_writer_free(&f->state);
 }
 
 bool flow_store_is_done(const struct flow *f)
 {
-    return topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state);
+    return f->txn ? flow_txn_is_done(f) && topic_writer_is_idle(f->notes)
+                  : topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state);
 }
 
 bool flow_store_is_shut_out(const struct flow *f)
 {
-    return topic_writer_is_shut_out(f->positions) || topic_writer_is_shut_out(f->state);
+    return topic_writer_is_shut_out(f->positions) || topic_writer_is_shut_out(f->notes) || flow_txn_is_fenced(f);
 }
 
 const struct fault *flow_store_fault(const struct flow *f)
 {
     const struct fault *state = topic_writer_fault(f->state);
 
+    if (f->txn && fault_is_set(flow_txn_fault(f)))
+        return flow_txn_fault(f);
+    if (!fault_is_set(state))
+        state = topic_writer_fault(f->notes);
     return fault_is_set(state) ? state : topic_writer_fault(f->positions);
 }

@@ -3,17 +3,20 @@
  *
  * MirrorMaker 2 has at most ten syncs on their way and thins the others; we keep a thousand, then the newest per
  * partition. What a restart finds in the target already is not told again: a sync that goes back makes MirrorMaker 2
- * forget the ones before.
+ * forget the ones before. In transactions a sync is put once its records are committed, for what is aborted is written again
+ * elsewhere.
  */
 #include "mirror/offset_syncs.h"
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "mirror/flow_internal.h"
 #include "mirror/flow_store.h"
 #include "mirror/formats.h"
 #include "mirror/policy.h"
 
-#define SYNCS_KEPT 1000
+#define SYNCS_KEPT    1000
+#define OPEN_RUNS_MAX 4096 /* of a partition in a transaction; what is beyond gets no sync of its own */
 
 static void put(struct relay *r, const struct sync_point *p)
 {
@@ -30,18 +33,52 @@ static void put(struct relay *r, const struct sync_point *p)
     buf_fini(&value);
 }
 
-void offset_syncs_acked(struct relay *r, int64_t source, int64_t target, int64_t count)
+static void take(struct relay *r, const struct sync_run *run)
 {
     struct flow *f = r->flow;
-    struct sync_run run = { source, target, count };
     struct sync_point due[SYNC_POINTS_MAX];
-    int32_t n;
+    int32_t n = sync_cadence_take(&r->cadence, f->config->offset_lag_max, loop_now_ms(f->loop), run, due);
 
-    if (!f->syncs)
-        return;
-    n = sync_cadence_take(&r->cadence, f->config->offset_lag_max, loop_now_ms(f->loop), &run, due);
     for (int32_t i = 0; i < n; i++)
         put(r, &due[i]);
+}
+
+static void hold(struct relay *r, const struct sync_run *run)
+{
+    struct sync_run *last = r->open_runs_n ? &r->open_runs[r->open_runs_n - 1] : NULL;
+
+    if (last && last->source + last->count == run->source && last->target + last->count == run->target) {
+        last->count += run->count;
+        return;
+    }
+    if (r->open_runs_n == OPEN_RUNS_MAX) {
+        *last = *run;
+        return;
+    }
+    if (r->open_runs_n == r->open_runs_room) {
+        r->open_runs_room = MAX(r->open_runs_room * 2, 4);
+        r->open_runs = mem_resize(r->open_runs, (size_t)r->open_runs_room, sizeof(*r->open_runs));
+    }
+    r->open_runs[r->open_runs_n++] = *run;
+}
+
+void offset_syncs_acked(struct relay *r, int64_t source, int64_t target, int64_t count)
+{
+    struct sync_run run = { source, target, count };
+
+    if (!r->flow->syncs)
+        return;
+    if (r->flow->txn)
+        hold(r, &run);
+    else
+        take(r, &run);
+}
+
+void offset_syncs_ended(struct relay *r, bool committed)
+{
+    for (int32_t i = 0; committed && i < r->open_runs_n; i++)
+        take(r, &r->open_runs[i]);
+    r->open_runs_n = 0;
 }
 
 void offset_syncs_flush(struct flow *f)

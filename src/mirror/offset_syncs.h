@@ -11,6 +11,7 @@
 #include "mirror/sync_cadence.h"
 
 struct flow;
+
 struct relay;
 
 /* The writer, if the flow has emit.offset-syncs.enabled. */
@@ -18,6 +19,8 @@ void offset_syncs_start(struct flow *f);
 void offset_syncs_stop(struct flow *f);
 
 void offset_syncs_acked(struct relay *r, int64_t source, int64_t target, int64_t count);
+/* Of what was acknowledged in a transaction nothing is told before it is committed. */
+void offset_syncs_ended(struct relay *r, bool committed);
 /* The last record of each partition that has none: with the positions, as MirrorMaker 2 does. */
 void offset_syncs_flush(struct flow *f);
 /* Nothing is on its way, or it cannot be written anyway. */

@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "mirror/flow_internal.h"
+#include "mirror/flow_txn.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,7 +74,7 @@ void relay_goto(struct relay *r, enum relay_state to)
     list_remove(&r->storing_node);
     if (to == RELAY_WAITING || to == RELAY_HALTED)
         list_add_tail(&r->flow->waiting, &r->waiting_node);
-    else if (to == RELAY_REGISTERING)
+    else if (to == RELAY_REGISTERING || (to == RELAY_DRAINING && r->reserving))
         list_add_tail(&r->flow->storing, &r->storing_node);
 }
 
@@ -114,18 +115,13 @@ void relay_well(struct relay *r)
 static void stop_data(struct relay *r)
 {
     struct list_node taken;
-    struct list_node *n;
 
     asker_cancel(&r->ask);
+    relay_tail_stop(r);
     fetcher_remove(r->flow->fetcher, &r->fetch);
     list_init(&taken);
     producer_take_back(r->flow->producer, &r->produce, &taken);
-    while ((n = list_first(&taken))) {
-        struct outgoing *o = container_of(n, struct outgoing, node);
-
-        list_remove(n);
-        outgoing_free(&o);
-    }
+    relay_take_back(r, &taken);
     r->resting = false;
     r->oversize_at = -1;
     r->walked = r->pair.source;
@@ -222,6 +218,8 @@ void relay_begin(struct relay *r)
     log_event(EV_RELAY_START, kv_c("relay", name), kv_int("offset", r->walked),
               kv_int("target_end", r->target_log_end), kv_int("skip", r->skip));
     r->registered = true;
+    if (!r->passing && !r->changing)
+        r->doubt = 0;
     if (r->jump <= r->walked)
         relay_mark_dirty(r); /* the stored position follows, also backwards; but not what another mirror has stored */
     relay_goto(r, RELAY_COPYING);
@@ -237,6 +235,10 @@ static void step_waiting(struct relay *r)
 
     if (loop_now_ms(f->loop) < r->not_before_ms)
         return;
+    if (flow_txn_is_fenced(f)) {
+        relay_halt(r, kerr_name(KERR_PRODUCER_FENCED), "%s", flow_txn_fault(f)->text);
+        return;
+    }
     source = is_partition_there(r, r->source_meta, f->source);
     target = source && is_partition_there(r, r->target_meta, f->target);
     if (!source || !target) {
@@ -276,10 +278,11 @@ static void relay_step(struct task *t)
         step_waiting(r);
         break;
     case RELAY_REGISTERING:
-        if (topic_writer_acked(f->state) >= r->state_ticket)
+        if (f->txn ? r->stored : topic_writer_acked(f->state) >= r->state_ticket)
             relay_begin(r);
         break;
     case RELAY_COPYING:
+        relay_see_reserved(r);
         relay_fetch_on(r);
         break;
     case RELAY_HALTED:
@@ -289,7 +292,8 @@ static void relay_step(struct task *t)
         }
         break;
     case RELAY_DRAINING:
-        if (producer_pending(&r->produce) == 0) {
+        relay_see_reserved(r);
+        if (relay_pending(r) == 0) {
             relay_goto(r, RELAY_IDLE);
             flow_drain_wake(f);
         }
@@ -326,6 +330,10 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
     list_init(&r->dirty_node);
     list_init(&r->waiting_node);
     list_init(&r->storing_node);
+    list_init(&r->held_node);
+    list_init(&r->joined_node);
+    list_init(&r->held);
+    r->txn_producer_id = -1;
     asker_init_ask(&r->ask);
     backoff_init(&r->backoff, 100, 10000);
     r->pair = start->has_pair ? start->pair
@@ -335,7 +343,14 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
     r->map_before = start->has_pair ? OFFSET_LOST : OFFSET_SURE;
     relay_map_take(r, start->map);
     r->losses = start->losses;
-    r->jump = start->has_pair && start->next <= start->pair.passed ? -1 : start->next;
+    r->jump = start->has_pair && start->next <= MAX(start->pair.passed, start->pair.reserved) ? -1 : start->next;
+    if (start->has_pair && start->pair.reserved > 0 && f->config->delivery == FLOW_AT_MOST_ONCE) {
+        r->pair.reserved = MAX(r->pair.reserved, start->next); /* the position goes ahead of what is sent, too */
+        r->jump = -1;
+    }
+    r->committed = r->pair;
+    r->has_committed = start->has_pair;
+    r->doubt = INT64_MAX; /* what an earlier process had on its way */
     r->from_earliest = start->from_earliest;
     r->out_of_range = r->gap_to = r->oversize_at = r->retime_before = -1;
     topic_limits_init(&r->limits);
@@ -375,11 +390,13 @@ void relay_free(struct relay **rp)
 
     if (!r)
         return;
+    flow_txn_leave(r->flow, r);
     stop_data(r);
     producer_detach(r->flow->producer, &r->produce);
     cluster_unwatch(r->flow->source, &r->source_meta);
     cluster_unwatch(r->flow->target, &r->target_meta);
     relay_map_free(r);
+    mem_free(r->open_runs);
     task_cancel(&r->step);
     list_remove(&r->dirty_node);
     list_remove(&r->waiting_node);

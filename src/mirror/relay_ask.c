@@ -8,15 +8,23 @@
  * guessed. The source is asked only for a first start or after its log moved away from under us.
  */
 #include "base/log.h"
-#include "mirror/flow_internal.h"
+#include "mirror/flow_store.h"
+#include "mirror/flow_txn.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define UNSETTLED_MS    100
 #define UNSETTLED_QUIET 5 /* looks before it is a fault, or others are held to have written */
+#define ROUNDS_MAX 4 /* somebody else may write all the time */
 
 static void ask_next(struct relay *r, enum relay_question q);
+
+/* Under which the records beyond the pair were written, or would be. */
+static int64_t asked_id(const struct relay *r)
+{
+    return r->has_pair && r->pair.producer_id >= 0 ? r->pair.producer_id : r->flow->producer_id;
+}
 
 /* The text of an answer that is no use; false when it is good. */
 static bool is_refused(struct relay *r)
@@ -61,81 +69,6 @@ static bool producer_is_usable(const struct ask *a)
     return !a->kerr || kerr_class(API_DESCRIBE_PRODUCERS, a->kerr) == K_DENIED;
 }
 
-/* Another offset of the source than the pair says, from here on; the pair must be stored first. */
-static void move_source(struct relay *r, int64_t offset)
-{
-    r->pair.passed = MAX(r->pair.passed, r->pair.source);
-    r->pair.source = offset;
-    r->pair.leader_epoch = -1;
-    r->registered = false;
-}
-
-/* The target holds fewer records than were acknowledged (an unclean election, or a copy of the topic made
- * anew): go back to the first that it lost. n: how many it lost; -1: all from its present end on. Where the map does
- * not know the place exactly, rather twice than never, and it is said. */
-static void go_back(struct relay *r, int64_t n)
-{
-    int64_t was = r->pair.source, records = n >= 0 ? n : r->pair.target - r->target_log_end;
-    bool exact = relay_map_go_back(r, n, &records);
-    char name[400], text[200];
-
-    snprintf(text, sizeof(text),
-             "the target lost %" PRId64 " acknowledged records; copying again from source offset %" PRId64,
-             records, r->pair.source);
-    relay_name(r, name, sizeof(name));
-    log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
-    if (!exact)
-        log_event(EV_DUPLICATES, kv_c("relay", name), kv_int("from_offset", r->pair.source),
-                  kv_int("to_offset", was - 1),
-                  kv_c("cause", "the target lost records, and the offset map does not know which"));
-    r->pair.passed = MAX(r->pair.passed, was);
-    move_source(r, r->pair.source);
-    r->pair.target = MAX(r->target_log_end, 0);
-    r->pair.sequence = ((r->pair.sequence - records) % SEQUENCE_MOD + SEQUENCE_MOD) % SEQUENCE_MOD;
-    if (records > 0)
-        r->jump = -1; /* the stored position speaks of what is lost: it must not undo this */
-}
-
-/* How many records from the pair on are in the target already. */
-static void count_skip(struct relay *r)
-{
-    int64_t beyond = r->target_log_end - r->pair.target;
-    int64_t since;
-
-    r->skip = 0;
-    if (r->flow->producer_id < 0)
-        return; /* at-least-once: copy again from the pair */
-    if (r->producer_found && r->last_epoch_seen == r->pair.epoch) {
-        since = (r->last_sequence + INT64_C(1) - r->pair.sequence + SEQUENCE_MOD) % SEQUENCE_MOD;
-        if (since < SEQUENCE_MOD / 2)
-            r->skip = since;
-        else
-            go_back(r, SEQUENCE_MOD - since);
-        r->skip_unseen = r->skip > 0 && r->skip != beyond;
-    } else if (r->producer_found) {
-        return; /* an epoch of before: nothing has been written in ours */
-    } else if (beyond >= 0) {
-        r->skip = beyond;
-    } else {
-        go_back(r, -1);
-    }
-}
-
-static void first_pair(struct relay *r, int64_t source)
-{
-    r->pair = (struct pair){ .source = source, .target = MAX(r->target_log_end, 0),
-                             .producer_id = r->flow->producer_id, .leader_epoch = -1,
-                             .topic_id = r->source_meta->id };
-    if (r->producer_found) { /* the state topic was lost: the chain goes on where the broker has it */
-        r->pair.epoch = r->last_epoch_seen;
-        r->pair.sequence = (r->last_sequence + INT64_C(1)) % SEQUENCE_MOD;
-    }
-    if (!r->has_pair)
-        r->map_before = r->jump >= 0 ? OFFSET_LOST : OFFSET_SURE;
-    r->has_pair = true;
-    r->registered = false;
-}
-
 /* A refused sequence that asking does not explain: a new epoch, counted from 0, after the pair that says so. */
 static void new_epoch(struct relay *r)
 {
@@ -157,17 +90,14 @@ static void new_epoch(struct relay *r)
 /* Nothing is written before a pair that it can be counted from is stored (I-4). */
 static void store_pair(struct relay *r)
 {
-    struct buf key, value;
-
-    buf_init(&key, 64 * KiB);
-    buf_init(&value, 64 * KiB);
-    state_format_pair_key(&key, r->topic, r->partition);
-    state_format_pair(&value, &r->pair);
-    relay_map_store(r, &r->pair, &value);
-    r->state_ticket = topic_writer_put(r->flow->state, -1, buf_str(&key), buf_str(&value), -1);
-    buf_fini(&key);
-    buf_fini(&value);
     relay_goto(r, RELAY_REGISTERING);
+    if (r->flow->txn) {
+        r->stored = false;
+        relay_mark_dirty(r);
+        flow_txn_close(r->flow);
+        return;
+    }
+    flow_store_put_pair(r->flow, r, &r->pair);
     relay_wake(r);
 }
 
@@ -180,9 +110,10 @@ void relay_jump(struct relay *r)
     log_event(EV_SEQUENCE, kv_c("relay", name),
               kv_c("text", "the stored position is beyond ours: another mirror has copied since"));
     relay_map_unseen(r, r->jump, r->target_log_end);
-    move_source(r, r->jump);
+    relay_move_source(r, r->jump);
     r->pair.target = r->target_log_end;
-    r->jump = -1;
+    if (!r->flow->txn) /* which may be aborted */
+        r->jump = -1;
 }
 
 /* Somebody else goes on in our chain (a process that does not know yet that this one has taken over): its refusals
@@ -215,7 +146,7 @@ static void bridge_gap(struct relay *r)
     if (covered > 0)
         relay_map_unseen(r, r->gap_to, r->target_log_end - r->skip);
     r->pair.target = r->target_log_end - r->skip;
-    move_source(r, r->gap_to);
+    relay_move_source(r, r->gap_to);
     r->gap_to = -1;
 }
 
@@ -226,8 +157,9 @@ static void bridge_gap(struct relay *r)
 static bool is_unsettled(struct relay *r)
 {
     bool above = r->skip > 0 && r->target_end < r->target_log_end;
+    bool late = r->skip_unseen && !r->tail_known; /* where batches were looked at, all up to the end were */
 
-    if (!above && !(r->skip_unseen && r->unsettled < UNSETTLED_QUIET)) {
+    if (!above && !(late && r->unsettled < UNSETTLED_QUIET)) {
         r->unsettled = 0;
         return false;
     }
@@ -245,18 +177,15 @@ static void conclude(struct relay *r)
 {
     struct flow *f = r->flow;
 
-    if (r->producer_found && r->has_pair && r->last_epoch_seen > r->pair.epoch) {
+    if (r->producer_found && r->has_pair && r->pair.producer_id >= 0 && r->pair.producer_id == f->producer_id &&
+        r->last_epoch_seen > r->pair.epoch) {
         relay_halt(r, kerr_name(KERR_INVALID_PRODUCER_EPOCH),
                    "another process writes to %.*s-%d with epoch %d of our producer id, ours is %d; "
                    "stop one of the two",
                    STR_ARG(r->target_topic), r->partition, r->last_epoch_seen, r->pair.epoch);
         return;
     }
-    if (r->pair.producer_id != f->producer_id) { /* the id was replaced: its chain is another one */
-        r->pair.producer_id = f->producer_id;
-        first_pair(r, r->pair.source);
-    }
-    count_skip(r);
+    relay_count_skip(r);
     if (is_unsettled(r))
         return;
     see_rival(r);
@@ -271,7 +200,8 @@ static void conclude(struct relay *r)
     if (r->gap_to > r->pair.source)
         bridge_gap(r);
     r->gap_to = -1;
-    if (r->order_refusals >= 3)
+    relay_apply_mode(r);
+    if (r->order_refusals >= 3 && r->pair.producer_id >= 0 && !r->changing)
         new_epoch(r);
     if (r->skip == 0 && r->jump > r->pair.source)
         relay_jump(r);
@@ -302,7 +232,7 @@ static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
         relay_name(r, name, sizeof(name));
         log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
         relay_map_note_cut(r, latest, lost);
-        move_source(r, latest);
+        relay_move_source(r, latest);
     } else if (c->reset == CLIENT_RESET_NONE) {
         relay_halt(r, kerr_name(KERR_OFFSET_OUT_OF_RANGE),
                    "offset %" PRId64 " of the source is gone (the log begins at %" PRId64
@@ -335,7 +265,7 @@ static void take_source(struct relay *r)
         asker_put(r->flow->ask_source, &r->ask);
         return;
     }
-    first_pair(r, a->offset);
+    relay_first_pair(r, a->offset);
     conclude(r);
 }
 
@@ -355,14 +285,14 @@ static int64_t reset_timestamp(const struct relay *r)
     }
 }
 
-static void ask_source(struct relay *r)
+void relay_ask_source(struct relay *r)
 {
     if (r->has_pair && r->out_of_range < 0) {
         conclude(r);
         return;
     }
     if (!r->has_pair && r->pair.source >= 0) { /* a position of MirrorMaker's */
-        first_pair(r, r->pair.source);
+        relay_first_pair(r, r->pair.source);
         conclude(r);
         return;
     }
@@ -372,6 +302,19 @@ static void ask_source(struct relay *r)
         return;
     }
     ask_next(r, ASKING_SOURCE);
+}
+
+/* The end has more than the last sequence told: batches of ours that were on their way arrived between the two questions,
+ * or somebody else has written. It is asked again until both stand still, or for ROUNDS_MAX times. */
+static bool is_moving(struct relay *r)
+{
+    bool moves = r->rounds < ROUNDS_MAX && r->producer_found && r->has_pair && r->target_log_end != r->still_end &&
+                 r->target_log_end != r->pair.target + (r->last_sequence + INT64_C(1) - r->pair.sequence + SEQUENCE_MOD) %
+                                                           SEQUENCE_MOD;
+
+    r->still_end = r->target_log_end;
+    r->rounds++;
+    return moves;
 }
 
 static void on_answer(struct ask *a)
@@ -389,7 +332,8 @@ static void on_answer(struct ask *a)
     case ASKING_END:
         r->target_end = a->offset;
         r->producer_found = false;
-        ask_next(r, r->flow->producer_id >= 0 ? ASKING_PRODUCER : ASKING_LOG_END);
+        r->asked_id = asked_id(r);
+        ask_next(r, r->asked_id >= 0 ? ASKING_PRODUCER : ASKING_LOG_END);
         break;
     case ASKING_PRODUCER:
         break;
@@ -399,7 +343,10 @@ static void on_answer(struct ask *a)
         break;
     case ASKING_END_AGAIN:
         r->target_end = a->offset;
-        ask_source(r);
+        if (is_moving(r))
+            ask_next(r, ASKING_END);
+        else if (!relay_tail_start(r))
+            relay_ask_source(r);
         break;
     case ASKING_SOURCE:
         take_source(r);
@@ -419,12 +366,14 @@ static void ask_next(struct relay *r, enum relay_question q)
     a->partition = r->partition;
     a->timestamp = q == ASKING_SOURCE ? reset_timestamp(r) : ASK_LATEST;
     a->replica_id = q == ASKING_LOG_END ? -2 : -1;
-    a->producer_id = f->producer_id;
+    a->producer_id = r->asked_id;
     asker_put(q == ASKING_SOURCE ? f->ask_source : f->ask_target, a);
 }
 
 void relay_ask_start(struct relay *r)
 {
     r->order_refusals = MIN(r->order_refusals, 3);
+    r->still_end = -1;
+    r->rounds = 0;
     ask_next(r, ASKING_END);
 }

@@ -4,6 +4,7 @@
  * Runs in callbacks of fetcher and producer, which come from the loop and never from inside a call of ours.
  */
 #include "base/log.h"
+#include "mirror/flow_txn.h"
 #include "mirror/relay_records.h"
 
 #include <inttypes.h>
@@ -11,9 +12,6 @@
 #include <string.h>
 
 #define TROUBLE_RETRY_MS 200 /* of the source, while batches are on their way */
-
-/* Older than this, the target may forget our producer id at any moment (rules 2.6): half of a day. */
-#define CAREFUL_AGE_MS (12 * 3600 * INT64_C(1000))
 
 static struct walk_aborted aborted_get(const void *list, int32_t i)
 {
@@ -45,12 +43,18 @@ static void diverge(struct relay *r, const struct fetched *f)
 
 void relay_send(struct relay *r, struct outgoing *o)
 {
-    o->asks = r->flow->producer_id >= 0; /* how long the broker remembers an id is its own affair, and may be seconds */
-    o->careful = o->asks &&
-                 (o->timestamp_ms < 0 ||
-                  o->timestamp_ms < loop_wall_ms(r->flow->loop) - CAREFUL_AGE_MS);
+    const struct flow *f = r->flow;
+
+    if (r->changing) { /* the rest of a batch of which the first records are in the target: it is fetched again */
+        outgoing_free(&o);
+        return;
+    }
+    o->asks = f->producer_id >= 0; /* how long the broker remembers an id is its own affair, and may be seconds */
+    o->careful = !f->txn && /* an open transaction keeps the id known */
+                 (f->producer_id < 0 || f->careful_age_ms < 0 || o->timestamp_ms < 0 ||
+                  o->timestamp_ms < loop_wall_ms(f->loop) - f->careful_age_ms);
     r->next_sequence = (r->next_sequence + o->count) % SEQUENCE_MOD;
-    producer_send(r->flow->producer, &r->produce, o);
+    relay_hand_over(r, o);
 }
 
 struct batch_stamp relay_stamp(const struct relay *r)
@@ -115,7 +119,13 @@ static bool walked(struct relay *r, const struct batch *b)
 {
     r->walked = MAX(r->walked, batch_last_offset(b) + 1);
     r->fetch.last_epoch = b->leader_epoch;
-    if (r->skip == 0 && r->jump > r->walked && producer_pending(&r->produce) == 0) {
+    if (r->changing && r->skip == 0) { /* the pair says all that is in the target: from here on it is ours */
+        relay_restart(r);
+        return false;
+    }
+    if (r->passing && r->walked >= r->pair.reserved)
+        relay_passed(r);
+    if (r->skip == 0 && r->jump > r->walked && relay_pending(r) == 0) {
         r->pair.source = r->walked;
         relay_jump(r);
         relay_restart(r);
@@ -148,6 +158,14 @@ static bool handle(struct relay *r, const struct walk_step *s, struct block *blo
     }
     if (s->action == WALK_DROP) {
         r->counts.dropped_batches++;
+    } else if (r->passing && batch_last_offset(b) < r->pair.reserved) {
+        relay_pass(r, b);
+    } else if (r->passing && b->base_offset < r->pair.reserved) {
+        relay_pass(r, b);
+        r->walked = r->pair.reserved;
+        relay_passed(r);
+        if (!relay_decode(r, s))
+            return false;
     } else if (r->skip > 0 && !decode && skip_batch(r, b)) {
         ;
     } else if (decode || r->skip > 0) {
@@ -176,16 +194,37 @@ static bool handle_gathered(struct relay *r, struct block *block)
 /* Over offsets that hold nothing to copy the pair moves without an acknowledgement. */
 static void settle(struct relay *r)
 {
-    if (producer_pending(&r->produce) != 0 || r->pair.source >= r->walked || r->skip_unseen)
+    if (relay_pending(r) != 0 || r->passing || r->pair.source >= r->walked || r->skip_unseen)
         return;
     r->pair.source = r->walked;
     r->pair.leader_epoch = r->fetch.last_epoch;
     relay_mark_dirty(r);
 }
 
+/* All batches of an answer; false: one of them stopped the partition, and the walk ended there. */
+static bool walk_steps(struct relay *r, struct walk *w, struct block *block)
+{
+    struct walk_step s;
+
+    relay_gather_begin(r);
+    while (walk_next(w, &s)) {
+        if (!r->passing && relay_gather(r, &s))
+            continue;
+        if (!handle_gathered(r, block))
+            return false;
+        if ((r->passing || !relay_gather(r, &s)) && !handle(r, &s, block))
+            return false;
+    }
+    if (!handle_gathered(r, block))
+        return false;
+    relay_gather_end(r);
+    return true;
+}
+
 static void walk_all(struct relay *r, const struct fetched *f)
 {
     struct client_config const *c = &r->flow->config->source;
+    bool goes_on;
     struct walk w = {
         .bytes = str_of(f->records.p, f->records.n),
         .start = r->walked,
@@ -195,20 +234,11 @@ static void walk_all(struct relay *r, const struct fetched *f)
         .aborted_n = c->isolation_level == CLIENT_READ_COMMITTED ? f->aborted_n : 0,
         .aborted_get = aborted_get,
     };
-    struct walk_step s;
 
-    relay_gather_begin(r);
-    while (walk_next(&w, &s)) {
-        if (relay_gather(r, &s))
-            continue;
-        if (!handle_gathered(r, f->records.b))
-            return;
-        if (!relay_gather(r, &s) && !handle(r, &s, f->records.b))
-            return;
-    }
-    if (!handle_gathered(r, f->records.b))
+    goes_on = walk_steps(r, &w, f->records.b);
+    relay_handed_over(r); /* also what came before the one that stopped it */
+    if (!goes_on)
         return;
-    relay_gather_end(r);
     settle(r);
     r->fetch.offset = r->walked;
     r->answer_bytes = f->records.n;
@@ -221,11 +251,11 @@ static void walk_all(struct relay *r, const struct fetched *f)
  * that is far, and not for us. */
 void relay_fetch_on(struct relay *r)
 {
-    size_t pending = producer_pending(&r->produce);
+    size_t pending = relay_pending(r);
 
     if (!r->resting || r->ask_again || pending >= RELAY_QUEUE_MOST)
         return;
-    if (pending >= RELAY_QUEUE_USUAL && producer_unsent(&r->produce) > r->answer_bytes)
+    if (pending >= RELAY_QUEUE_USUAL && producer_unsent(&r->produce) + r->held_bytes > r->answer_bytes)
         return;
     r->resting = false;
     fetcher_resume(r->flow->fetcher, &r->fetch, 0);
@@ -239,7 +269,7 @@ void relay_on_fetched(struct fetch_part *p, const struct fetched *f)
         return;
     /* What is on its way is waited for: behind the pair records are counted, and where the source has lost some, others
      * would be taken for them. */
-    if ((f->error || f->diverging) && producer_pending(&r->produce) != 0) {
+    if ((f->error || f->diverging) && relay_pending(r) != 0) {
         fetcher_resume(r->flow->fetcher, &r->fetch, TROUBLE_RETRY_MS);
         return;
     }
@@ -254,7 +284,7 @@ void relay_on_fetched(struct fetch_part *p, const struct fetched *f)
     r->high_watermark = f->high_watermark >= 0 ? f->high_watermark : r->high_watermark;
     r->last_stable = f->last_stable_offset >= 0 ? f->last_stable_offset : r->last_stable;
     r->log_start = f->log_start_offset >= 0 ? f->log_start_offset : r->log_start;
-    if (producer_pending(&r->produce) == 0)
+    if (relay_pending(r) == 0)
         relay_well(r);
     if (f->records.n)
         walk_all(r, f);
@@ -281,7 +311,8 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
     uint64_t bytes = BATCH_HEADER_SIZE + o->payload.n;
     int64_t target = a->base_offset >= 0 ? a->base_offset : r->pair.target;
 
-    note_foreign(r, target);
+    if (!r->flow->txn) /* where markers lie between */
+        note_foreign(r, target);
     relay_map_acked(r, o, target);
     r->pair.source = o->source_last + 1;
     r->pair.target = target + o->count;
@@ -307,6 +338,8 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
     relay_well(r);
     if (producer_pending(p) == 0 && r->state == RELAY_COPYING)
         settle(r);
+    if (r->flow->txn)
+        flow_txn_wake(r->flow);
     relay_mark_dirty(r);
     relay_wake(r);
     relay_oversize_check(r);

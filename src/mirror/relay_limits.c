@@ -154,7 +154,7 @@ void relay_oversize(struct relay *r, int64_t at, size_t bytes)
 
 void relay_oversize_check(struct relay *r)
 {
-    if (r->oversize_at >= 0 && r->state == RELAY_COPYING && producer_pending(&r->produce) == 0)
+    if (r->oversize_at >= 0 && r->state == RELAY_COPYING && relay_pending(r) == 0)
         oversize_now(r);
 }
 

@@ -54,12 +54,12 @@ static void put_parts(struct relay *r)
         state_format_part_key(&key, r->topic, r->partition, p.number);
         state_format_part(&value, &p);
         offset_map_part_put(r->map, p.number,
-                            topic_writer_put(r->flow->state, -1, buf_str(&key), buf_str(&value), -1) + 1);
+                            topic_writer_put(r->flow->notes, -1, buf_str(&key), buf_str(&value), -1) + 1);
     }
     while (offset_map_take_gone(r->map, &gone)) {
         buf_clear(&key);
         state_format_part_key(&key, r->topic, r->partition, gone);
-        topic_writer_put(r->flow->state, -1, buf_str(&key), STR_NULL, -1);
+        topic_writer_put(r->flow->notes, -1, buf_str(&key), STR_NULL, -1);
     }
     buf_fini(&key);
     buf_fini(&value);
@@ -200,17 +200,38 @@ void relay_map_store(struct relay *r, const struct pair *p, struct buf *value)
     else
         (void)get_map(r);
     put_parts(r);
-    offset_map_stored(r->map, topic_writer_acked(r->flow->state) + 1);
+    offset_map_stored(r->map, topic_writer_acked(r->flow->notes) + 1);
     buf_init(&bytes, 64 * KiB);
     offset_map_rest(r->map, REST_MOST, &bytes, &rest);
     state_add_rest(value, &rest);
     buf_fini(&bytes);
 }
 
+/* What is not committed may be aborted, and written again elsewhere: the map ends before it. */
+static bool is_uncommitted(const struct relay *r, bool to_target, int64_t offset, struct offset_answer *out)
+{
+    const struct pair *c = &r->committed;
+    int64_t end = to_target ? c->source : c->target;
+
+    if (!r->has_committed || c->source < 0) {
+        *out = (struct offset_answer){ .kind = OFFSET_UNKNOWN };
+        return true;
+    }
+    if (offset < end || r->pair.source < c->source)
+        return false;
+    *out = (struct offset_answer){ .kind = offset == end ? OFFSET_END : OFFSET_NOT_YET,
+                                   .offset = to_target ? c->target : c->source, .of = end, .short_by = offset - end };
+    return true;
+}
+
 struct offset_answer relay_map_answer(struct relay *r, bool to_target, int64_t offset)
 {
+    struct offset_answer a;
+
     if (!r->has_pair || r->pair.source < 0)
         return (struct offset_answer){ .kind = OFFSET_UNKNOWN };
+    if (r->flow->txn && is_uncommitted(r, to_target, offset, &a))
+        return a;
     if (r->registered) /* else the end moves with the pair that is on its way to be stored */
         relay_map_follow(r);
     return to_target ? offset_map_to_target(get_map(r), offset) : offset_map_to_source(get_map(r), offset);

@@ -14,7 +14,7 @@ static void begin_anew(struct relay *r)
 {
     r->pair.passed = MAX(r->pair.passed, r->pair.source);
     r->anew = true;
-    r->pair.source = 0;
+    r->pair.source = r->pair.reserved = 0;
     r->pair.leader_epoch = -1;
     r->jump = r->out_of_range = -1;
     r->registered = false;
@@ -47,7 +47,7 @@ bool relay_see_source_id(struct relay *r)
 
 void relay_ask_again(struct relay *r)
 {
-    if (!r->ask_again || r->state != RELAY_COPYING || producer_pending(&r->produce) != 0)
+    if (!r->ask_again || r->state != RELAY_COPYING || relay_pending(r) != 0)
         return;
     r->ask_again = false;
     relay_restart(r);

@@ -6,6 +6,7 @@
  */
 #include "base/log.h"
 #include "mirror/flow_internal.h"
+#include "mirror/flow_txn.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,11 +79,17 @@ void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, 
     struct relay *r = container_of(p, struct relay, produce);
     const char *code = kerr_name(kerr);
     char at[PLACE_MAX];
+    enum kerr_class class = kerr_class(API_PRODUCE, kerr);
 
+    if (r->flow->txn && (class == K_ORDER || class == K_FENCED || class == K_REJOIN)) {
+        flow_txn_fail(r->flow, code, kerr_text(kerr)); /* which takes the batch back */
+        return;
+    }
     (void)place(r, true, at);
+    relay_note_refusal(r, o, class);
     if (kerr == KERR_INVALID_TIMESTAMP && relay_refused_time(r, o))
         return;
-    switch (kerr_class(API_PRODUCE, kerr)) {
+    switch (class) {
     case K_ORDER:
         refuse_order(r);
         break;

@@ -60,9 +60,10 @@ static const char *visible_state(const struct relay *r, int64_t lag, const struc
 
 void relay_view(const struct relay *r, struct view_partition *out)
 {
+    const struct pair *pair = r->flow->txn ? &r->committed : &r->pair; /* what is sure to stay */
     bool committed = r->flow->config->source.isolation_level == CLIENT_READ_COMMITTED;
     int64_t end = committed && r->last_stable >= 0 ? r->last_stable : r->high_watermark;
-    int64_t lag = end >= 0 && r->pair.source >= 0 ? MAX(end - r->pair.source, 0) : -1;
+    int64_t lag = end >= 0 && pair->source >= 0 ? MAX(end - pair->source, 0) : -1;
     uint64_t per_record = r->counts.records ? r->counts.bytes / r->counts.records : 0;
     struct fault fault = visible_fault(r);
 
@@ -71,10 +72,10 @@ void relay_view(const struct relay *r, struct view_partition *out)
         .target_topic = r->target_topic,
         .partition = r->partition,
         .state = visible_state(r, lag, &fault),
-        .next_offset = r->pair.source,
+        .next_offset = pair->source,
         .source_start = r->log_start,
         .source_end = end,
-        .target_end = r->pair.target,
+        .target_end = pair->target,
         .lag_records = lag,
         .lag_bytes = lag < 0 ? -1 : (int64_t)((uint64_t)lag * per_record),
         .lag_ms = lag > 0 && r->acked_timestamp_ms > 0
@@ -89,7 +90,7 @@ void relay_view(const struct relay *r, struct view_partition *out)
         .records = r->counts.records,
         .bytes = r->counts.bytes,
         .skipped_records = r->counts.skipped_records,
-        .queued_bytes = (int64_t)producer_pending(&r->produce),
+        .queued_bytes = (int64_t)relay_pending(r),
         .fault = fault,
     };
 }

@@ -48,6 +48,10 @@ void state_format_pair(struct buf *out, const struct pair *p)
             buf_fmt(out, "%02x", p->topic_id.b[i]);
         buf_put_char(out, '"');
     }
+    if (p->reserved > 0)
+        buf_fmt(out, ",\"reserved\":%" PRId64, p->reserved);
+    if (p->transactional)
+        buf_put_str(out, STR(",\"transactional\":true"));
     buf_put_char(out, '}');
 }
 
@@ -80,6 +84,18 @@ void state_format_writer(struct buf *out, struct str instance)
 void state_format_fence_key(struct buf *out, int64_t producer_id)
 {
     buf_fmt(out, "{\"kind\":\"fence\",\"producer_id\":%" PRId64 "}", producer_id);
+}
+
+void state_format_transactions_key(struct buf *out, struct str origin)
+{
+    buf_put_str(out, STR("{\"kind\":\"transactions\",\"origin\":"));
+    state_put_json(out, origin);
+    buf_put_char(out, '}');
+}
+
+void state_format_transactions(struct buf *out, int64_t count)
+{
+    buf_fmt(out, "{\"count\":%" PRId64 "}", count);
 }
 
 static bool get_int(const json_t *o, const char *name, int64_t least, int64_t most, int64_t *out)
@@ -123,12 +139,15 @@ static bool parse_pair(const json_t *v, struct pair *p)
 {
     int64_t epoch, leader_epoch = -1;
 
+    p->reserved = 0;
+    p->transactional = json_is_true(json_object_get(v, "transactional"));
     if (!get_int(v, "source", 0, INT64_MAX, &p->source) ||
         !get_int(v, "target", 0, INT64_MAX, &p->target) ||
         !get_int(v, "sequence", 0, SEQUENCE_MOD - 1, &p->sequence) ||
         !get_int(v, "producer_id", -1, INT64_MAX, &p->producer_id) ||
         !get_int(v, "epoch", 0, INT16_MAX, &epoch))
         return false;
+    (void)get_int(v, "reserved", 0, INT64_MAX, &p->reserved);
     (void)get_int(v, "leader_epoch", -1, INT32_MAX, &leader_epoch);
     p->passed = 0;
     (void)get_int(v, "passed", 0, INT64_MAX, &p->passed);
@@ -174,6 +193,13 @@ static enum err parse_members(const json_t *k, const json_t *v, struct arena *a,
     if (str_eq(kind, STR("writer"))) {
         r->kind = STATE_WRITER;
         return get_int(k, "producer_id", 0, INT64_MAX, &r->producer_id) ? E_OK : E_MALFORMED;
+    }
+    if (str_eq(kind, STR("transactions"))) {
+        r->kind = STATE_TRANSACTIONS;
+        return get_str(k, "origin", a, &r->origin) &&
+                       (r->removed || get_int(v, "count", 0, INT16_MAX, &r->count))
+                   ? E_OK
+                   : E_MALFORMED;
     }
     r->kind = STATE_OTHER;
     return E_OK;

@@ -23,12 +23,22 @@ struct pair {
     int32_t leader_epoch; /* source leader epoch of the last batch, -1 unknown */
     int64_t passed;       /* where `source` has been before it went back, 0: never; positions up to there are ours */
     struct uuid topic_id; /* of the source topic: another one means that it was made anew; zero unknown */
+    int64_t reserved;     /* at most once: source offsets below may have been sent and are not sent again; 0: none */
+    bool transactional;   /* written in the transaction that wrote the records before it */
 };
 
 #define SEQUENCE_MOD (INT64_C(1) << 31)
 
 /* What a stored record of the state topic says. */
-enum state_kind { STATE_PAIR, STATE_PRODUCER, STATE_WRITER, STATE_PART, STATE_LOSS, STATE_OTHER };
+enum state_kind {
+    STATE_PAIR,
+    STATE_PRODUCER,
+    STATE_WRITER,
+    STATE_PART,
+    STATE_LOSS,
+    STATE_TRANSACTIONS,
+    STATE_OTHER,
+};
 struct state_record {
     enum state_kind kind;
     struct str topic; /* points into the caller's arena */
@@ -38,16 +48,19 @@ struct state_record {
     bool has_rest;
     struct state_loss loss; /* STATE_LOSS */
     bool removed;          /* a tombstone */
-    struct str origin;     /* STATE_PRODUCER */
+    struct str origin;     /* STATE_PRODUCER, STATE_TRANSACTIONS */
     struct str cluster_id; /* of the target, when the id was taken */
     int64_t producer_id;   /* STATE_WRITER too */
+    int64_t count;         /* STATE_TRANSACTIONS: how many transactional ids may be in use */
 };
 
 /* Keys and values of the state topic, one JSON object each, so that people can read them:
  *   {"kind":"pair","topic":"t","partition":0}
  *   {"source":10,"target":10,"sequence":10,"producer_id":7,"epoch":0,"leader_epoch":3,
  *    "passed":12 (only after it went back), "topic_id":"32 hexadecimal digits"}
+ *   and, where they say something, "reserved":20 and "transactional":true
  *   {"kind":"producer","origin":"A"}        {"producer_id":7,"cluster_id":"..."}
+ *   {"kind":"transactions","origin":"A"}    {"count":2}
  *   {"kind":"writer","producer_id":8}       {"instance":"host-1"}
  * A writer is a producer id under which positions and pairs are written; removed once it is shut out. */
 bool state_id_is_zero(const struct uuid *id);
@@ -56,6 +69,8 @@ void state_format_pair_key(struct buf *out, struct str topic, int32_t partition)
 void state_format_pair(struct buf *out, const struct pair *p);
 void state_format_producer_key(struct buf *out, struct str origin);
 void state_format_producer(struct buf *out, int64_t producer_id, struct str cluster_id);
+void state_format_transactions_key(struct buf *out, struct str origin);
+void state_format_transactions(struct buf *out, int64_t count);
 
 void state_format_writer_key(struct buf *out, int64_t producer_id);
 void state_format_writer(struct buf *out, struct str instance);

@@ -55,6 +55,8 @@ void state_format_loss(struct buf *out, const struct state_loss *l)
     buf_fmt(out, "{\"number\":%" PRId64 ",\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"records\":%" PRId64
             ",\"time_ms\":%" PRId64 ",\"cause\":", l->number, l->from, l->to, l->records, l->time_ms);
     state_put_json(out, l->cause);
+    if (l->repeat)
+        buf_put_str(out, STR(",\"repeat\":true"));
     buf_put_char(out, '}');
 }
 
@@ -125,6 +127,7 @@ bool state_get_loss(const struct json_t *key, const struct json_t *value, struct
                   !get_int(value, "time_ms", 0, INT64_MAX, &l.time_ms) || !json_is_string(cause)))
         return false;
     (void)get_int(value, "records", 0, INT64_MAX, &l.records);
+    l.repeat = json_is_true(json_object_get(value, "repeat"));
     l.cause = arena_str(a, str_of(json_string_value(cause), json_string_length(cause)));
     *out = l;
     return true;

@@ -3,7 +3,7 @@
  *
  *   {"kind":"map","topic":"t","partition":0,"part":3}     {"source":10,"target":10,"runs":"base64"}
  *   {"kind":"loss","topic":"t","partition":0,"slot":1}    {"number":17,"from":5,"to":9,"records":-1,"time_ms":1,
- *                                                          "cause":"..."}
+ *                                                          "cause":"..."}, and "repeat":true where it is one
  *
  * and in a pair the rest of the map, up to the pair:
  *   "map":{"part":4,"before":0,"source_end":20,"target_end":20,"source":15,"target":15,"runs":"base64"}
@@ -17,12 +17,13 @@
 
 struct json_t;
 
-/* Source records that can never come to the target, or that the source lost afterwards. Of each partition the last
- * STATE_LOSS_SLOTS are kept: the slot is the number modulo that. */
-#define STATE_LOSS_SLOTS 16
+/* Source records that can never come to the target, or that the source lost afterwards; or, a repeat, that come once
+ * more. Of each partition the last STATE_LOSS_SLOTS are kept: the slot is the number modulo that. */
+#define STATE_LOSS_SLOTS 64
 struct state_loss {
     int64_t number;
-    int64_t from, to; /* source offsets, both lost */
+    bool repeat;
+    int64_t from, to; /* source offsets, both included */
     int64_t records;  /* that were there; -1: not known */
     int64_t time_ms;
     struct str cause;

@@ -35,13 +35,17 @@ static void add_fault(struct view *v, const struct fault *f, struct str flow, st
 
 static void add_losses(struct view *v, const struct view_flow *f, const struct view_loss *losses, int32_t n)
 {
-    for (int32_t i = 0; i < n && v->losses_n < VIEW_LOSSES_MAX; i++) {
-        struct view_loss *l = &v->losses[v->losses_n++];
+    for (int32_t i = 0; i < n; i++) {
+        struct view_loss *to = losses[i].repeat ? v->repeats : v->losses;
+        int32_t *to_n = losses[i].repeat ? &v->repeats_n : &v->losses_n;
 
-        *l = losses[i];
-        l->flow = f->name;
-        l->topic = arena_str(&v->arena, l->topic);
-        l->cause = arena_str(&v->arena, l->cause);
+        if (*to_n == VIEW_LOSSES_MAX)
+            continue;
+        to += (*to_n)++;
+        *to = losses[i];
+        to->flow = f->name;
+        to->topic = arena_str(&v->arena, to->topic);
+        to->cause = arena_str(&v->arena, to->cause);
     }
 }
 
@@ -54,6 +58,9 @@ static void add_report(struct view_flow *to, struct view *v, const struct flow_r
     to->coalesced_batches += rep->counts.coalesced_batches;
     to->dropped_batches += rep->counts.dropped_batches;
     to->retries += rep->counts.retries;
+    to->repeated_records += rep->counts.repeated_records;
+    to->lost_records += rep->counts.lost_records;
+    to->foreign_records += rep->counts.foreign_records;
     to->positions_stored_ms = MAX(to->positions_stored_ms, rep->positions_stored_ms);
     add_fault(v, &rep->fault, to->name, STR_NULL, -1);
     to->offset_syncs += rep->offset_syncs;
@@ -96,8 +103,6 @@ static void judge_answers(struct view_flow *f)
 
 static void add_flow(struct view *v, const struct director *d)
 {
-    static const char *const delivery[] = { [FLOW_EXACTLY_ONCE] = "exactly-once",
-                                            [FLOW_AT_LEAST_ONCE] = "at-least-once" };
     struct view_flow *f = &v->flows[v->flows_n++];
     struct mirrored *m, *next;
     size_t rows = 0;
@@ -109,7 +114,7 @@ static void add_flow(struct view *v, const struct director *d)
         .source = arena_str(&v->arena, d->config->source_alias),
         .target = arena_str(&v->arena, d->config->target_alias),
         .state = director_shown_state(d),
-        .delivery = delivery[d->config->delivery],
+        .delivery = flow_config_delivery(d->config),
         .enabled = d->config->enabled,
         .ready = d->ready || director_is_standby(d),
         .standby = director_is_standby(d),
@@ -238,6 +243,7 @@ struct view *view_build(const struct view_process *p, struct director *const *di
     v->flows = arena_array(&v->arena, (size_t)n, sizeof(*v->flows));
     v->clusters = arena_array(&v->arena, (size_t)n * 2, sizeof(*v->clusters));
     v->faults = arena_array(&v->arena, VIEW_FAULTS_MAX, sizeof(*v->faults));
+    v->repeats = arena_array(&v->arena, VIEW_LOSSES_MAX, sizeof(*v->repeats));
     v->losses = arena_array(&v->arena, VIEW_LOSSES_MAX, sizeof(*v->losses));
     for (int32_t i = 0; i < n; i++) {
         add_flow(v, directors[i]);

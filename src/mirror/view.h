@@ -74,6 +74,7 @@ struct view_flow {
     struct str acls_none; /* alias of a cluster that keeps no ACLs; null: both do, or it is not known */
     uint64_t offset_syncs;
     struct view_groups groups;
+    uint64_t repeated_records, lost_records, foreign_records;
     struct fault fault;
     struct view_partition *partitions;
 };
@@ -98,10 +99,12 @@ struct view_fault {
     int32_t partition;      /* -1 likewise */
 };
 
+/* Records that are gone, or (repeat) that were written once more. */
 struct view_loss {
     struct str flow, topic, cause;
     int32_t partition;
-    int64_t from_offset, to_offset; /* last lost offset */
+    bool repeat;
+    int64_t from_offset, to_offset; /* both included */
     int64_t records;                /* that were there; -1 not known */
     int64_t time_ms;
 };
@@ -119,6 +122,8 @@ struct view {
     int32_t clusters_n;
     struct view_fault *faults;
     int32_t faults_n;
+    struct view_loss *repeats; /* at-least-once delivery */
+    int32_t repeats_n;
     struct view_loss *losses;
     int32_t losses_n;
 };

@@ -167,6 +167,12 @@ static int64_t flow_number(enum metric m, const struct view_flow *f)
         return (int64_t)f->dropped_batches;
     case METRIC_FLOW_RETRIES:
         return (int64_t)f->retries;
+    case METRIC_FLOW_REPEATED:
+        return (int64_t)f->repeated_records;
+    case METRIC_FLOW_LOST:
+        return (int64_t)f->lost_records;
+    case METRIC_FLOW_FOREIGN:
+        return (int64_t)f->foreign_records;
     case METRIC_FLOW_HEARTBEATS:
         return (int64_t)f->heartbeats;
     case METRIC_FLOW_CONFIGS_ALTERED:

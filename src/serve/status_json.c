@@ -1,7 +1,7 @@
 /* status_json.c -- /v1/status: the whole view as JSON, in pieces.
  * SPDX-License-Identifier: Apache-2.0
  *
- *  head -> (flow -> rows... -> flow's end)... -> clusters -> faults... -> losses... -> end
+ *  head -> (flow -> rows... -> flow's end)... -> clusters -> faults... -> losses... -> repeats... -> end
  *
  * The members and their meaning are a contract (scripts read them): more may be added, none changes. A number that
  * is not known is -1. One step writes one of the things above, so an answer about 100,000 partitions needs no
@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum step { HEAD, FLOW, ROWS, FLOW_END, CLUSTERS, FAULTS, LOSSES, END };
+enum step { HEAD, FLOW, ROWS, FLOW_END, CLUSTERS, FAULTS, LOSSES, REPEATS, END };
 
 static bool is_wanted(const struct answer *a, struct str flow)
 {
@@ -142,6 +142,9 @@ static void put_flow(struct answer *a, struct json *j)
     json_put_uint(j, "coalesced_batches", f->coalesced_batches);
     json_put_uint(j, "dropped_batches", f->dropped_batches);
     json_put_uint(j, "retries", f->retries);
+    json_put_uint(j, "repeated_records", f->repeated_records);
+    json_put_uint(j, "lost_records", f->lost_records);
+    json_put_uint(j, "foreign_records", f->foreign_records);
     json_put_uint(j, "heartbeats", f->heartbeats);
     json_put_int(j, "topics", f->topics);
     json_put_int(j, "partitions_count", f->partitions_n);
@@ -280,16 +283,8 @@ static void put_faults(struct answer *a, struct json *j)
     json_close(j, '}');
 }
 
-static void put_losses(struct answer *a, struct json *j)
+static void put_range(struct answer *a, struct json *j, const struct view_loss *l)
 {
-    const struct view_loss *l;
-
-    if (a->at_item >= a->view->losses_n) {
-        json_close(j, ']');
-        a->step = END;
-        return;
-    }
-    l = &a->view->losses[a->at_item++];
     if (!is_wanted(a, l->flow))
         return;
     json_open(j, '{');
@@ -304,6 +299,29 @@ static void put_losses(struct answer *a, struct json *j)
     json_close(j, '}');
 }
 
+static void put_losses(struct answer *a, struct json *j)
+{
+    if (a->at_item < a->view->losses_n) {
+        put_range(a, j, &a->view->losses[a->at_item++]);
+        return;
+    }
+    json_close(j, ']');
+    json_key(j, "repeats");
+    json_open(j, '[');
+    a->at_item = 0;
+    a->step = REPEATS;
+}
+
+static void put_repeats(struct answer *a, struct json *j)
+{
+    if (a->at_item < a->view->repeats_n) {
+        put_range(a, j, &a->view->repeats[a->at_item++]);
+        return;
+    }
+    json_close(j, ']');
+    a->step = END;
+}
+
 static void put_end(struct answer *a, struct json *j)
 {
     json_close(j, '}');
@@ -316,7 +334,7 @@ static void more(struct answer *a, struct buf *out)
     static void (*const steps[])(struct answer *a, struct json *j) = {
         [HEAD] = put_head,         [FLOW] = put_flow,     [ROWS] = put_row,
         [FLOW_END] = put_flow_end, [CLUSTERS] = put_clusters, [FAULTS] = put_faults,
-        [LOSSES] = put_losses,     [END] = put_end,
+        [LOSSES] = put_losses,     [REPEATS] = put_repeats, [END] = put_end,
     };
     struct json j = { .out = out, .comma = a->comma };
 

@@ -105,6 +105,11 @@ static void store_stamp(unsigned char *out, const struct batch_stamp *stamp)
     store_u32(out + AT_BASE_SEQUENCE, (uint32_t)stamp->base_sequence);
 }
 
+int32_t batch_base_sequence(const unsigned char header[BATCH_HEADER_SIZE])
+{
+    return (int32_t)load_u32(header + AT_BASE_SEQUENCE);
+}
+
 void batch_restamp(const char *p, size_t size, const struct batch_stamp *stamp,
                    unsigned char out[BATCH_HEADER_SIZE])
 {
@@ -115,7 +120,8 @@ void batch_restamp(const char *p, size_t size, const struct batch_stamp *stamp,
     memmove(out, p, BATCH_HEADER_SIZE);
     store_u64(out + AT_BASE_OFFSET, 0);
     store_u32(out + AT_LEADER_EPOCH, UINT32_MAX);
-    store_u16(out + AT_ATTRIBUTES, load_u16(out + AT_ATTRIBUTES) & (uint16_t)~FOREIGN_BITS);
+    store_u16(out + AT_ATTRIBUTES, (uint16_t)((load_u16(out + AT_ATTRIBUTES) & ~FOREIGN_BITS) |
+                                              (stamp->transactional ? BATCH_TRANSACTIONAL : 0)));
     store_stamp(out, stamp);
     for (size_t i = 0; i < sizeof(diff); i++)
         diff[i] ^= out[BATCH_CRC_FROM + i];
@@ -125,7 +131,9 @@ void batch_restamp(const char *p, size_t size, const struct batch_stamp *stamp,
 
 void batch_seal(const struct batch *b, struct str payload, unsigned char out[BATCH_HEADER_SIZE])
 {
-    const struct batch_stamp stamp = { b->producer_id, b->producer_epoch, b->base_sequence };
+    const struct batch_stamp stamp = { .producer_id = b->producer_id,
+                                       .producer_epoch = b->producer_epoch,
+                                       .base_sequence = b->base_sequence };
     uint32_t crc;
 
     must(payload.n <= (size_t)INT32_MAX - V2_LENGTH_MIN);

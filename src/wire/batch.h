@@ -64,10 +64,14 @@ struct batch_stamp {
     int64_t producer_id;
     int16_t producer_epoch;
     int32_t base_sequence;
+    bool transactional; /* the batch belongs to a transaction of this producer */
 };
 
+/* As it was stamped. */
+int32_t batch_base_sequence(const unsigned char header[BATCH_HEADER_SIZE]);
+
 /* Writes to out[61] the header of the batch at p as our producer sends it: base offset 0, leader
- * epoch -1, the stamp, and without the bits LogAppendTime, transactional and delete horizon. The CRC
+ * epoch -1, the stamp, and without the source's bits LogAppendTime, transactional and delete horizon. The CRC
  * is patched from the header difference in O(log size); the payload is not read (rule R1). out may
  * be p itself. */
 void batch_restamp(const char *p, size_t size, const struct batch_stamp *stamp,

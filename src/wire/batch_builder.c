@@ -57,6 +57,7 @@ struct str batch_builder_finish(struct batch_builder *b, const struct batch_stam
 {
     struct batch h = {
         .leader_epoch = -1,
+        .attributes = stamp && stamp->transactional ? BATCH_TRANSACTIONAL : 0,
         .last_offset_delta = b->count - 1,
         .base_timestamp = b->base_timestamp,
         .max_timestamp = b->max_timestamp,

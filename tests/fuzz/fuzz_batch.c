@@ -33,7 +33,7 @@ static void read_records(struct str area, int32_t count)
 /* Restamped, a good checksum stays good and a bad one bad. */
 static void check_restamp(const char *p, size_t size)
 {
-    const struct batch_stamp stamp = { 0x4000000000000001, 2, 3 };
+    const struct batch_stamp stamp = { 0x4000000000000001, 2, 3, false };
     struct buf copy;
 
     buf_init(&copy, size);

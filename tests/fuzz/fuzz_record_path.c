@@ -146,7 +146,7 @@ static void run_wrapper(const uint8_t *data, size_t size, const struct record_pa
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct seen s = { .source_last = -1, .sequence = INT32_MAX - 3 };
-    struct record_path_options o = { .stamp = { 1, 2, INT32_MAX - 3 }, .emit = on_made, .arg = &s };
+    struct record_path_options o = { .stamp = { 1, 2, INT32_MAX - 3, false }, .emit = on_made, .arg = &s };
     struct record_path_result result;
     struct buf whole;
 

@@ -12,7 +12,7 @@ from lab import cpu, heliostat, jars  # noqa: E402
 from lab.cluster import Cluster  # noqa: E402
 
 ASAN = heliostat.TOP / "build" / "asan" / "heliostat"
-CLUSTERS = ("own_flow", "three", "rounds", "guarded", "filled", "written", "watched", "bare")  # fixtures that start clusters for a few tests
+CLUSTERS = ("own_flow", "three", "rounds", "guarded", "forgetful", "filled", "written", "watched", "bare")  # fixtures that start clusters for a few tests
 FULL = os.environ.get("HELIOSTAT_FULL", "") not in ("", "0")
 _numbers = itertools.count(1)
 
@@ -173,6 +173,20 @@ class Flow:
 def three(pool):
     """A cluster of three brokers that tests may kill."""
     return pool.get("4.3.0", "three", brokers=3).heal()
+
+
+@pytest.fixture
+def guarded(pool):
+    """A target on which ACLs count: nobody is a super user."""
+    return pool.get("4.3.0", "guarded", props={"super.users": "User:nobody"})
+
+
+@pytest.fixture
+def forgetful(pool):
+    """A target that forgets producer ids after a second, and looks often for transactions that are open for too long."""
+    return pool.get("4.3.0", "forgetful", props={"producer.id.expiration.ms": 1000,
+                                                 "producer.id.expiration.check.interval.ms": 200,
+                                                 "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500})
 
 
 @pytest.fixture(params=["release", pytest.param("asan", marks=pytest.mark.asan)])

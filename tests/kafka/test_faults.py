@@ -131,13 +131,6 @@ def test_too_large_record_stops_only_its_partition(flow):
         h.wait(lambda h: not halted(h, flow.name), what="the fault to be over")
 
 
-@pytest.fixture(scope="module")
-def guarded():
-    """A target on which ACLs count: nobody is a super user."""
-    with Cluster("4.3.0", name="guarded", props={"super.users": "User:nobody"}) as c:
-        yield c
-
-
 def test_denied_topic_stops_only_itself(flow, guarded):
     flow = Flow(flow.name, flow.clusters[0], guarded)
     good, bad = flow.name + "-good", flow.name + "-bad"

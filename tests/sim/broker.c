@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define REQUEST_MAX  (100 * MiB) /* socket.request.max.bytes */
+#define ANNOUNCED_MOST (320 * MiB) /* beyond this an answer is refused at its length (CONN_POOL_SLACK) */
 #define SERVE_US     400
 #define ELECTION_US  (800 * SIM_MS)
 
@@ -178,6 +179,8 @@ static void corrupt(struct sim_request *q, struct buf *out, size_t records_at)
     }
     out->p[at] = (char)(out->p[at] ^ (char)sim_between(1, 255));
     c->corrupted++;
+    if (at < 4 && load_u32(out->p) < ANNOUNCED_MOST) /* its length: memory is taken for as much as it announces */
+        c->announced += load_u32(out->p);
     sim_say("%s: byte %zu of an answer to %s is wrong now", c->name, at, q->api ? q->api->name : "?");
 }
 

@@ -156,7 +156,7 @@ struct sim_cluster {
     int32_t metadata_lies;   /* percent of metadata answers that contradict themselves */
     bool plain; /* nothing happens by luck, and clients may do wrong: tests/conform */
     struct sim_txn txns[SIM_TXNS];
-    uint64_t requests, corrupted;
+    uint64_t requests, corrupted, announced; /* bytes of answers whose length was made wrong */
 };
 
 /* One request, from its last byte until its answer. The connection takes the next one after that (rules 5.3). */

@@ -178,10 +178,10 @@ void mirror_free(struct mirror **mp)
     *mp = NULL;
 }
 
-void mirror_check(const struct mirror *m)
+void mirror_check(const struct mirror *m, size_t announced)
 {
     for (int32_t i = 0; i < MIRROR_WORKERS; i++)
-        if (pool_peak(m->worlds[i].pool) > pool_max(m->worlds[i].pool) + SLACK)
+        if (pool_peak(m->worlds[i].pool) > pool_max(m->worlds[i].pool) + SLACK + announced)
             sim_fail("worker %d had %zu bytes in its pool, of %zu", i, pool_peak(m->worlds[i].pool),
                      pool_max(m->worlds[i].pool));
 }

@@ -24,8 +24,8 @@ bool mirror_is_stopped(const struct mirror *m, bool *stored);
 /* After it stopped: takes everything apart. */
 void mirror_free(struct mirror **m);
 
-/* Fails the run when memory is past its budget. */
-void mirror_check(const struct mirror *m);
+/* Fails the run when memory is past its budget. announced: by brokers, of answers that never come whole. */
+void mirror_check(const struct mirror *m, size_t announced);
 /* Percent of payload blocks that the system does not give. */
 void mirror_sim_starve(int32_t percent);
 /* Whether the last view shows every partition copying and nothing wrong; else *what says the first that is. */

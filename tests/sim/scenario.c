@@ -88,7 +88,7 @@ static void watch(struct scenario *s, int64_t span_us)
     }
     if (!s->mirror)
         return;
-    mirror_check(s->mirror);
+    mirror_check(s->mirror, (size_t)(s->source->announced + s->target->announced));
     if (m == s->mirror && mirror_turns(m) > turns + TURNS_MAX) /* another one at its address has had few */
         sim_fail("%" PRIu64 " turns in half a second", mirror_turns(m) - turns);
 }

@@ -83,8 +83,9 @@ static const struct {
       "f:4: A->B.topic.creation.default.partitions: warning: has no effect" },
     { "ssl.truststore.password = canary",
       "f:4: ssl.truststore.password: warning: has no effect: it counts only with" },
-    { "B.exactly.once.source.support = enabled",
-      "f:4: B.exactly.once.source.support: warning: was read and checked, but" },
+    { "B.exactly.once.source.support = enabled", "" },
+    { "B.exactly.once.source.support = enabled\nheliostat.delivery = at-least-once",
+      "f:5: heliostat.delivery: warning: this is weaker than exactly.once.source.support = enabled" },
     /* values */
     { "A->B.replication.factor = canarx", "f:4: A->B.replication.factor: \"canarx\" is not a whole "
                                           "number; write a whole number from -1 to 32767" },

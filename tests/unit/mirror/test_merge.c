@@ -142,7 +142,7 @@ static struct record_path_options begin(void)
 {
     memset(&in, 0, sizeof(in));
     memset(&out, 0, sizeof(out));
-    return (struct record_path_options){ .stamp = { 7, 1, 0 }, .emit = on_made };
+    return (struct record_path_options){ .stamp = { 7, 1, 0, false }, .emit = on_made };
 }
 
 static void end(size_t n)

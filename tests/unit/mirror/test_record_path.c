@@ -169,7 +169,7 @@ static struct record_path_options options_for(struct seen *s, const struct model
                                               int32_t sequence)
 {
     *s = (struct seen){ .m = m, .source_last = -1, .next_sequence = sequence };
-    return (struct record_path_options){ .stamp = { 77, 6, sequence }, .emit = on_made, .arg = s };
+    return (struct record_path_options){ .stamp = { 77, 6, sequence, false }, .emit = on_made, .arg = s };
 }
 
 static void check_against_model(const struct model *m, const struct record_path_options *o,

@@ -36,6 +36,51 @@ TEST(pair_there_and_back)
     arena_fini(&a);
 }
 
+TEST(pair_of_each_mode)
+{
+    struct pair pairs[] = { { .producer_id = -1, .transactional = true }, { .producer_id = -1, .reserved = 20 },
+                            { .producer_id = -1 } };
+    struct buf key, value;
+    struct state_record r;
+    struct arena a;
+
+    buf_init(&key, 4096);
+    buf_init(&value, 4096);
+    arena_init(&a, 4096);
+    state_format_pair_key(&key, STR("t"), 0);
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        buf_clear(&value);
+        state_format_pair(&value, &pairs[i]);
+        CHECK_EQ(state_parse(buf_str(&key), buf_str(&value), &a, &r), E_OK);
+        CHECK_EQ(r.pair.transactional, pairs[i].transactional);
+        CHECK_EQ(r.pair.reserved, pairs[i].reserved);
+        CHECK_EQ(r.pair.producer_id, -1);
+    }
+    buf_fini(&key);
+    buf_fini(&value);
+    arena_fini(&a);
+}
+
+TEST(transactions_there_and_back)
+{
+    struct buf key, value;
+    struct state_record r;
+    struct arena a;
+
+    buf_init(&key, 4096);
+    buf_init(&value, 4096);
+    arena_init(&a, 4096);
+    state_format_transactions_key(&key, STR("A"));
+    state_format_transactions(&value, 2);
+    CHECK_EQ(state_parse(buf_str(&key), buf_str(&value), &a, &r), E_OK);
+    CHECK_EQ(r.kind, STATE_TRANSACTIONS);
+    CHECK_STR(r.origin, "A");
+    CHECK_EQ(r.count, 2);
+    buf_fini(&key);
+    buf_fini(&value);
+    arena_fini(&a);
+}
+
 TEST(producer_there_and_back)
 {
     struct buf key, value;
@@ -113,4 +158,5 @@ TEST(what_is_not_ours)
     arena_fini(&a);
 }
 
-TESTS(RUN(pair_there_and_back), RUN(producer_there_and_back), RUN(writer_there_and_back), RUN(what_is_not_ours))
+TESTS(RUN(pair_there_and_back), RUN(pair_of_each_mode), RUN(transactions_there_and_back),
+      RUN(producer_there_and_back), RUN(writer_there_and_back), RUN(what_is_not_ours))

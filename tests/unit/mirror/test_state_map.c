@@ -86,7 +86,7 @@ TEST(rest_in_a_pair)
 
 TEST(loss)
 {
-    struct state_loss l = { .number = 35, .from = 5, .to = 9, .records = -1, .time_ms = 1700000000000,
+    struct state_loss l = { .number = 67, .from = 5, .to = 9, .records = -1, .time_ms = 1700000000000,
                             .cause = STR("re\"tention") };
     struct state_record r;
 
@@ -96,9 +96,15 @@ TEST(loss)
     state_format_loss(&value, &l);
     CHECK_EQ(state_parse(buf_str(&key), buf_str(&value), &arena, &r), E_OK);
     CHECK_EQ(r.kind, STATE_LOSS);
-    CHECK(r.loss.number == 35 && r.loss.from == 5 && r.loss.to == 9 && r.loss.records == -1 &&
+    CHECK(r.loss.number == 67 && r.loss.from == 5 && r.loss.to == 9 && r.loss.records == -1 &&
           r.loss.time_ms == l.time_ms);
     CHECK_STR(r.loss.cause, "re\"tention");
+    CHECK(!r.loss.repeat);
+    l.repeat = true;
+    buf_clear(&value);
+    state_format_loss(&value, &l);
+    CHECK_EQ(state_parse(buf_str(&key), buf_str(&value), &arena, &r), E_OK);
+    CHECK(r.loss.repeat);
     end();
 }
 
@@ -108,7 +114,7 @@ TEST(what_makes_no_sense)
         { "{\"kind\":\"map\",\"topic\":\"t\",\"partition\":0,\"part\":-1}", "{}" },
         { "{\"kind\":\"map\",\"topic\":\"t\",\"partition\":0,\"part\":1}", "{\"source\":1,\"target\":1,\"runs\":\"*\"}" },
         { "{\"kind\":\"map\",\"topic\":\"t\",\"partition\":0,\"part\":1}", "{\"source\":-1,\"target\":1,\"runs\":\"\"}" },
-        { "{\"kind\":\"loss\",\"topic\":\"t\",\"partition\":0,\"slot\":16}", "{}" },
+        { "{\"kind\":\"loss\",\"topic\":\"t\",\"partition\":0,\"slot\":64}", "{}" },
         { "{\"kind\":\"loss\",\"topic\":\"t\",\"partition\":0,\"slot\":1}",
           "{\"number\":1,\"from\":5,\"to\":4,\"time_ms\":1,\"cause\":\"\"}" },
     };

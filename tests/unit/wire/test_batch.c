@@ -181,7 +181,7 @@ TEST(restamp_equals_full_pass)
     for (int round = 0; round < 5000; round++) {
         size_t size = BATCH_HEADER_SIZE + rand_below(&rand, 4000);
         struct batch_stamp stamp = { (int64_t)rand_next(&rand), (int16_t)rand_next(&rand),
-                                     (int32_t)rand_next(&rand) };
+                                     (int32_t)rand_next(&rand), round % 2 };
         uint16_t before;
 
         for (size_t i = 0; i < size; i++)
@@ -190,7 +190,7 @@ TEST(restamp_equals_full_pass)
         before = load_u16(data + 21);
         batch_restamp((const char *)data, size, &stamp, data);
         CHECK(batch_crc_ok((const char *)data, size));
-        CHECK_EQ(load_u16(data + 21), before & ~0x58);
+        CHECK_EQ(load_u16(data + 21), (before & ~0x58) | (stamp.transactional ? BATCH_TRANSACTIONAL : 0));
         CHECK_EQ(load_u64(data + 43), stamp.producer_id);
     }
     mem_free(data);
