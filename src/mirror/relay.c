@@ -223,6 +223,10 @@ void relay_begin(struct relay *r)
     if (r->jump <= r->walked)
         relay_mark_dirty(r); /* the stored position follows, also backwards; but not what another mirror has stored */
     relay_goto(r, RELAY_COPYING);
+    relay_see_target(r); /* either end may be another one than was asked */
+    relay_ask_again(r);
+    if (r->state != RELAY_COPYING)
+        return;
     r->fetch.offset = r->walked;
     r->fetch.last_epoch = r->pair.leader_epoch;
     fetcher_add(r->flow->fetcher, &r->fetch);

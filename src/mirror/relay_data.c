@@ -32,6 +32,11 @@ static void diverge(struct relay *r, const struct fetched *f)
     relay_name(r, name, sizeof(name));
     log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
     relay_map_note_cut(r, f->diverging_end, f->fetch_offset);
+    if (r->skip > 0 && f->diverging_end <= r->pair.source) { /* in the target, and of what is lost: not those that come */
+        r->pair.target = r->skip_unseen ? r->target_log_end : r->pair.target + r->skip;
+        r->pair.sequence = r->next_sequence;
+        r->registered = false;
+    }
     if (f->diverging_end < r->pair.source) {
         r->pair.passed = MAX(r->pair.passed, r->pair.source);
         r->pair.source = f->diverging_end;

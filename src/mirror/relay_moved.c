@@ -53,7 +53,8 @@ void relay_ask_again(struct relay *r)
     relay_restart(r);
 }
 
-/* The source topic was deleted and made anew while it is read: the pair says of which one it is. */
+/* The source topic was deleted and made anew while it is read: the pair says of which one it is. No fetch may name the
+ * new one before: it would go on at the old one's offset. */
 void relay_see_source(struct relay *r)
 {
     const struct topic_meta *t = r->source_meta;
@@ -62,6 +63,7 @@ void relay_see_source(struct relay *r)
         !state_id_is_zero(&t->id) && !state_id_is_zero(&r->pair.topic_id) &&
         memcmp(&t->id, &r->pair.topic_id, sizeof(t->id)) != 0) {
         r->ask_again = true;
+        fetcher_remove(r->flow->fetcher, &r->fetch);
         relay_ask_again(r);
     }
 }
@@ -83,7 +85,7 @@ void relay_see_target(struct relay *r)
     const struct topic_meta *t = r->target_meta;
     bool same = memcmp(&t->id, &r->target_id, sizeof(t->id)) == 0;
 
-    if ((r->state != RELAY_COPYING && r->state != RELAY_REGISTERING) || !t->known || t->error)
+    if ((r->state != RELAY_COPYING && r->state != RELAY_REGISTERING && r->state != RELAY_DRAINING) || !t->known || t->error)
         return;
     if (same || state_id_is_zero(&t->id) || state_id_is_zero(&r->target_id)) {
         see_leader(r, t);
