@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from conftest import soak
 from lab import compare, feed
 from lab.heliostat import Heliostat
 from lab.pace import most
@@ -82,8 +83,8 @@ def test_broker_killed_and_restarted(own_flow, side):
 
 
 @pytest.mark.fc("FC-046")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["gone", "hangs"])
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("side, how", [soak("source", signal.SIGKILL), ("source", signal.SIGSTOP), ("target", signal.SIGKILL),
+                                       ("target", signal.SIGSTOP)], ids=["source-gone", "source-hangs", "target-gone", "target-hangs"])
 def test_sigterm_ends_within_5_s_when_a_cluster_is_away(own_flow, side, how):
     flow = own_flow
     broker = flow.clusters[side == "target"]

@@ -95,7 +95,7 @@ def translated(h, flow):
 RELEASES = pytest.mark.xdist_group("releases")
 
 
-@pytest.mark.parametrize("version", ["4.3.0", pytest.param("3.9.1", marks=(RELEASES, pytest.mark.soak)), pytest.param("4.4.0", marks=(RELEASES, pytest.mark.soak))])
+@pytest.mark.parametrize("version", ["4.3.0", *(pytest.param(v, marks=(RELEASES, pytest.mark.soak)) for v in ("3.9.1", "4.4.0"))])
 def test_transactions_under_kill(pool, name, version, full):
     """Batches and positions are committed together: after each kill a reader finds as many as the position says."""
     flow = Flow(name, pool.get("4.3.0", "source"), pool.get(version, "target"))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from conftest import Flow
+from conftest import Flow, soak
 from lab import compare, feed, heliostat, peers, ports
 from lab.cluster import Cluster
 from lab.heliostat import Heliostat, as_text
@@ -283,7 +283,7 @@ def test_connections_cut_inside_a_frame(pool, name, side):
 
 
 @pytest.mark.fc("FC-032", "FC-035")
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("side", [soak("source"), "target"])
 def test_leader_moves(pool, three, name, side):
     """The leader of a partition is killed under load in a cluster of three; later it leads again."""
     other = pool.get("4.3.0", "target" if side == "source" else "source")
