@@ -432,6 +432,7 @@ def test_sigterm_right_behind_the_start(flow):
         assert result.equal and result.records == 1000, str(result)
 
 
+@pytest.mark.soak
 def test_positions_on_a_dead_broker_are_named(pair, rounds, name):  # noqa: F811
     """One replica, and its broker is away: the flow cannot begin, and says which partition it waits for."""
     flow = Flow(name, pair[0], rounds)

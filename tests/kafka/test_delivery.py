@@ -150,6 +150,7 @@ def test_at_most_once_tells_its_losses(flow, full):
         assert h.stop() == 0
 
 
+@pytest.mark.soak
 def test_modes_hand_over(flow, full):
     """From one mode to the next after kill -9, and again in the first moments of the new one: nothing missing, nothing repeated."""
     dice = random.Random(16)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import Flow
+from conftest import Flow, soak
 from lab import compare, feed
 from lab.heliostat import Heliostat
 from lab.pace import most
@@ -172,7 +172,7 @@ def test_woken_zombie_stores_nothing(quick, full):
         assert other.stop() == 0 and holder.stop() == 0
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["gone", "hangs"])
+@pytest.mark.parametrize("how", [soak(signal.SIGKILL), signal.SIGSTOP], ids=["gone", "hangs"])
 def test_coordinator_away_and_back(own_flow, how):
     """The target's only broker is away for longer than the session: nothing is copied twice, and it goes on by itself, soon."""
     flow = own_flow
