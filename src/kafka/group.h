@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The client side of Kafka's classic group protocol, with a protocol type of our own. The work is cut into
- * GROUP_SLOTS slots (group_format.h); for now one member holds all of them. A member believes in what it holds only
+ * GROUP_SLOTS slots (group_format.h); one member holds all of them. A member believes in what it holds only
  * until session.timeout after it sent the last heartbeat that was answered well, so it never believes longer than the
  * coordinator does. One loop; connections of its own, because a broker keeps silent on the connection of a join.
  */

@@ -169,7 +169,7 @@ struct relay {
     struct flow_counts counts;
     uint64_t empty_answers;
     size_t answer_bytes; /* of the last fetch answer that brought any */
-    bool resting;        /* fetched enough for now */
+    bool resting;        /* has fetched enough until something of it is written */
     /* What the target takes (relay_limits.c). */
     struct topic_limits limits;
     int64_t limits_ms;    /* when they were told (loop time); 0: never, or out of date */

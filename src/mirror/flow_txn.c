@@ -155,14 +155,14 @@ static bool let_send(struct flow_txn *x, struct relay *r)
 
 static void step_open(struct flow_txn *x)
 {
-    struct list_node todo, *n;
+    struct list_node offered, *n;
 
-    list_init(&todo);
+    list_init(&offered);
     while ((n = list_first(&x->held))) {
         list_remove(n);
-        list_add_tail(&todo, n);
+        list_add_tail(&offered, n);
     }
-    while ((n = list_first(&todo))) {
+    while ((n = list_first(&offered))) {
         struct relay *r = container_of(n, struct relay, held_node);
 
         list_remove(n);

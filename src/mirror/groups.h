@@ -24,7 +24,7 @@ bool groups_state_is_idle(struct str state);
 
 enum group_how {
     GROUP_EXACT,  /* the very record, or the next that exists */
-    GROUP_BEHIND, /* the group is ahead of the copy: its end, for now */
+    GROUP_BEHIND, /* the group is ahead of the copy: its end */
     GROUP_RANGE,  /* the earliest of several: records may be read again, none is left out */
     GROUP_NONE,   /* no answer */
 };

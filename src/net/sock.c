@@ -26,7 +26,7 @@ struct sock {
     struct loop *loop;
     int fd; /* -1: closed */
     unsigned want;
-    int polled; /* what libuv polls for now: UV_READABLE | UV_WRITABLE */
+    int polled; /* what libuv polls for: UV_READABLE | UV_WRITABLE */
     bool connecting;
     enum err connect_error;
     sock_ready_fn *on_ready;

@@ -210,6 +210,15 @@ def test_hanging_transaction_and_fencing(flow):
         assert compare.ends(flow.target, flow.remote(), "read_committed")[0] == (low, high)
 
 
+def ends_well(h, flow, producer):
+    """Everything that the producer wrote is there, once, and nothing is wrong any more."""
+    total = sum(producer.stop().values())
+    h.wait_copied(flow.source, [flow.name])
+    equal(flow, total)
+    h.wait(lambda h: not h.status()["faults"], what="the faults to be over")
+    assert h.stop() == 0
+
+
 @pytest.mark.soak
 def test_fenced_flow_goes_on(flow):
     """A member of the group that holds the flow takes its transactional ids back, and goes on from what was committed."""
@@ -220,11 +229,7 @@ def test_fenced_flow_goes_on(flow):
         h.wait(lambda h: sum(p["records"] for p in h.partitions(flow.name)) > 500, what="some records")
         take_ids(flow)
         h.wait(lambda h: "transaction.fenced" in h.log.read_text(), what="the mirror to be fenced")
-        total = sum(producer.stop().values())
-        h.wait_copied(flow.source, [flow.name])
-        equal(flow, total)
-        h.wait(lambda h: not h.status()["faults"], what="the faults to be over")
-        assert h.stop() == 0
+        ends_well(h, flow, producer)
 
 
 @pytest.mark.soak
@@ -247,11 +252,7 @@ def test_timed_out_transaction_goes_on(forgetful, pair, name):
             h.wait(lambda h: h.status(), what="it to answer")
             time.sleep(0.7)
         assert "transaction.fenced" in h.log.read_text()
-        total = sum(producer.stop().values())
-        h.wait_copied(flow.source, [flow.name])
-        equal(flow, total)
-        h.wait(lambda h: not h.status()["faults"], what="the faults to be over")
-        assert h.stop() == 0
+        ends_well(h, flow, producer)
 
 
 @pytest.mark.soak

@@ -203,7 +203,7 @@ ROUNDS = {"kill": (kill_rounds, 200, 3, 400_000), "stop": (stop_rounds, 50, 1, 2
           "brokers": (broker_rounds, 30, 2, 200_000), "leaders": (leader_rounds, 15, 2, 100_000)}
 
 
-@pytest.mark.skipif(not FULL, reason="once 3 records were repeated, 3 missing, 12 out of order: not understood; HELIOSTAT_FULL=1")
+@pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.fc("FC-001", "FC-002", "FC-035")
 @pytest.mark.parametrize("kinds", [[k] for k in ROUNDS] if FULL else [list(ROUNDS)], ids="+".join)
@@ -235,7 +235,7 @@ def test_the_sources_leaders_move_and_its_brokers_restart(pair, three, name):
         assert h.status()["losses"] == []
 
 
-@pytest.mark.skipif(not FULL, reason="three rounds over six brokers: HELIOSTAT_FULL=1")
+@pytest.mark.soak
 @pytest.mark.fc("FC-035")
 def test_both_clusters_are_rolled(pool, rounds, name):
     """Each broker of the source, each of the target, then one of either at once; three rounds."""
