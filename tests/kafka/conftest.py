@@ -35,7 +35,8 @@ def group_of(item):
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items):
     """./test runs tests side by side (--dist loadgroup): a group stays in one process, and the longest tests come first,
-    so that no process works alone at the end."""
+    so that no process works alone at the end. Groups start clusters of their own and so need the cores most: they are
+    spread among the single tests, which mostly wait."""
     for item in items:
         for mark in item.iter_markers("fc"):
             item.extra_keyword_matches.update(mark.args)
@@ -44,7 +45,20 @@ def pytest_collection_modifyitems(items):
         fixture = next((name for name in CLUSTERS if name in item.fixturenames), None)
         if fixture:
             item.add_marker(pytest.mark.xdist_group(fixture))
-    items.sort(key=lambda item: (group_of(item) == "", item.get_closest_marker("long") is None, group_of(item)))
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    groups, single = {}, []
+    for item in items:
+        groups.setdefault(group_of(item), single if not group_of(item) else []).append(item)
+    groups.pop("", None)
+    step = 0.6 * len(single) / max(len(groups), 1)
+    order = [(step * i, group) for i, group in enumerate(sorted(groups.values(), key=live, reverse=True))]
+    order += [(i, [item]) for i, item in enumerate(single)]
+    items[:] = [item for _, group in sorted(order, key=lambda placed: placed[0]) for item in group]
+
+
+def live(items):
+    """How many of these tests run."""
+    return sum(not item.get_closest_marker("skip") for item in items)
 
 
 @pytest.hookimpl(tryfirst=True)
