@@ -85,6 +85,5 @@ def test_min_insync_replicas_stay_bearable(flow):
     with Heliostat(flow.config(sync__topic__configs__interval__seconds=1, config__properties__exclude="nothing")) as h:
         h.wait_ready()
         h.wait(lambda h: "TOO_FEW_REPLICAS" in str(h.status()["faults"]), what="the refusal to be shown")
-        assert "min.insync.replicas" not in configs(flow.target, flow.remote())
-        assert configs(flow.target, flow.remote())["retention.ms"] == "1000000"
+        follow(flow, h, retention_ms=1000000)
         assert h.stop() == 0

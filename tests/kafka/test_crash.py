@@ -83,7 +83,7 @@ def test_broker_killed_and_restarted(own_flow, side):
 
 
 @pytest.mark.fc("FC-046")
-@pytest.mark.parametrize("side, how", [soak("source", signal.SIGKILL), ("source", signal.SIGSTOP), ("target", signal.SIGKILL),
+@pytest.mark.parametrize("side, how", [soak("source", signal.SIGKILL), ("source", signal.SIGSTOP), soak("target", signal.SIGKILL),
                                        ("target", signal.SIGSTOP)], ids=["source-gone", "source-hangs", "target-gone", "target-hangs"])
 def test_sigterm_ends_within_5_s_when_a_cluster_is_away(own_flow, side, how):
     flow = own_flow

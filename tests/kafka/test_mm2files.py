@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from conftest import soak
 from lab import compare, feed, heliostat
 from lab.cluster import Cluster
 from lab.heliostat import Heliostat
@@ -124,11 +123,12 @@ def settled(theirs, ours, copies, quiet=5, limit=240):
             for i in (0, 2)]
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.java
 @pytest.mark.parametrize("name, copies", [
     ("mm2-4.3.0-alo.properties", {"A.orders", "A.compacted", "A.tiny", "A.empty"}),
-    soak("mm2-4.3.0-identity.properties", {"id-plain"}),
+    ("mm2-4.3.0-identity.properties", {"id-plain"}),
 ], ids=["alo", "identity"])
 def test_topics_equal_those_of_mirrormaker(name, copies):
     """Two identical pairs, one for MirrorMaker 2 and one for us: names, partitions and configs of all topics."""

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *     regex_driver PATTERNS NAMES     one line per pattern: a digit per name, or why there is none
- *     regex_driver PATTERNS           one line per pattern: the ranges of characters that match alone
+ *     regex_driver PATTERNS           one line per pattern: the ranges of characters that match alone, up to the
+ *                                     one that REGEX_LAST names (hexadecimal; without it all)
  *
  * Files hold one item per line; %XX stands for a byte. Answers: 1 yes, 0 no, ? unsure, S too slow; a line with
  * E is a pattern that Java should refuse too, a line with R one that only we refuse.
@@ -93,13 +94,14 @@ static void answer_names(struct regex *re)
 
 static void answer_characters(struct regex *re)
 {
-    uint32_t from = 0;
+    const char *text = getenv("REGEX_LAST");
+    uint32_t from = 0, end = text ? (uint32_t)strtoul(text, NULL, 16) + 1 : 0x110000;
     char last = '0';
 
-    for (uint32_t c = 0; c <= 0x110000; c++) {
+    for (uint32_t c = 0; c <= end; c++) {
         char bytes[4], now = '0';
 
-        if (c < 0xd800 || (c > 0xdfff && c < 0x110000))
+        if (c < 0xd800 || (c > 0xdfff && c < end))
             now = answer(re, str_of(bytes, encode(c, bytes)));
         if (now == last)
             continue;

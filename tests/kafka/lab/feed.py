@@ -70,6 +70,8 @@ def set_config(bootstrap, topic, **values):
 def describe(bootstrap, names):
     """{topic: {"partitions": n, "replication": n, "configs": {name: value of all that are not defaults}}}"""
     a = admin(bootstrap)
+    for name in names:  # a topic that was just made is not in every broker's metadata yet
+        wait_partitions(bootstrap, name, 1)
     topics = a.list_topics(timeout=60).topics
     futures = a.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, n) for n in names])
     out = {}
