@@ -75,6 +75,8 @@ void group_lose(struct group *g, const char *why)
     if (!g->holding)
         return;
     g->holding = false;
+    if (g->lease)
+        lease_set(g->lease, 0);
     g->confirmed = NULL;
     timer_cancel(g->loop, &g->expiry);
     log_event(EV_GROUP_LOST, kv_c("group", g->name), kv_c("why", why), kv_int("generation", g->generation));
@@ -94,6 +96,8 @@ void group_hold(struct group *g)
     if (left_ms <= 0 || (!g->holding && !is_given(g)))
         return;
     timer_set_ms(g->loop, &g->expiry, left_ms);
+    if (g->lease)
+        lease_set(g->lease, g->alive_ms + g->session_ms);
     if (g->holding)
         return;
     g->holding = true;
@@ -322,6 +326,7 @@ struct group *group_new(struct loop *l, const struct group_config *config, void 
     g->instance = mem_copy_str(config->instance.p, config->instance.n);
     g->session_ms = config->session_ms;
     g->heartbeat_ms = MIN(config->heartbeat_ms, config->session_ms / 3);
+    g->lease = config->lease;
     g->changed = changed;
     g->arg = arg;
     g->cluster = cluster_new(l, config->client, config->cluster);

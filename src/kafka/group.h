@@ -11,7 +11,7 @@
 
 #include "base/fault.h"
 #include "kafka/client_config.h"
-#include "loop/loop.h"
+#include "loop/lease.h"
 
 struct group;
 
@@ -23,6 +23,7 @@ struct group_config {
     struct str name;       /* of the group */
     struct str instance;   /* of this process, for people */
     int64_t session_ms, heartbeat_ms;
+    struct lease *lease; /* kept at how long the holding lasts as it stands; NULL: nobody looks */
 };
 
 /* changed comes from the loop after anything that the functions below tell has changed. */

@@ -53,6 +53,7 @@ struct group {
     uint32_t term;
     int64_t alive_ms; /* when the last request was sent that was answered well */
     struct timer expiry;
+    struct lease *lease; /* the owner's; NULL: none */
     void (*confirmed)(void *arg);
     bool confirm_sent; /* the heartbeat under way was sent after the wish */
 

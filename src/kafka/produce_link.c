@@ -85,6 +85,10 @@ static void on_step(struct task *t)
         wake_at(k, MIN(until, k->due_ms));
         return;
     }
+    if (lease_is_over(k->p->lease, k->p->loop)) {
+        wake_at(k, MIN(loop_now_ms(k->p->loop) + PRODUCE_LEASE_MS, k->due_ms));
+        return;
+    }
     while ((r = free_request(k)) && send_next(k, c, r))
         ;
 }

@@ -28,6 +28,7 @@
 #define PRODUCE_GONE_MS            30000      /* a topic unknown for so long is told */
 #define PRODUCE_SERVER_ERRORS_TOLD 10         /* unnamed failures of the broker, in a row */
 #define PRODUCE_HOMELESS_MS        1000
+#define PRODUCE_LEASE_MS           100        /* until a lease that was over is looked at again */
 
 struct produce_request {
     struct produce_link *k;
@@ -67,6 +68,7 @@ struct producer {
     struct str transactional_id; /* null: none */
     int16_t version_max;         /* of requests, -1: no cap */
     int64_t id_memory_ms;
+    const struct lease *lease; /* NULL: none */
 };
 
 /* What became of a batch. */

@@ -121,6 +121,12 @@ struct producer *producer_new(struct cluster *cl)
     return p;
 }
 
+void producer_set_lease(struct producer *p, const struct lease *lease)
+{
+    loop_check(p->loop);
+    p->lease = lease;
+}
+
 void producer_free(struct producer **pp)
 {
     struct producer *p = *pp;

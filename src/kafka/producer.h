@@ -13,6 +13,7 @@
 #define KAFKA_PRODUCER_H
 
 #include "kafka/cluster.h"
+#include "loop/lease.h"
 #include "wire/batch.h"
 
 #define PRODUCE_TEXT_MAX 160
@@ -105,6 +106,9 @@ void producer_set_transaction(struct producer *p, struct str id, bool implicit);
 /* Half of the time for which the broker surely remembers a producer id, counted from the time of the last record: past it
  * a batch of unknown outcome is not sent again but told, and the next is alone in flight. 0: for ever. */
 void producer_set_id_memory(struct producer *p, int64_t ms);
+
+/* Nothing is sent while the lease is over; what is on its way stays so. It must outlive the producer. */
+void producer_set_lease(struct producer *p, const struct lease *lease);
 
 void producer_attach(struct producer *p, struct produce_part *part);
 /* Queue and in-flight must be empty or taken back. */

@@ -54,6 +54,8 @@ void loop_check(const struct loop *l);
 int64_t loop_now_us(const struct loop *l);
 int64_t loop_now_ms(const struct loop *l);
 int64_t loop_wall_ms(const struct loop *l);
+/* Monotonic time as it is, which a turn that took long is behind. */
+int64_t loop_clock_now_ms(const struct loop *l);
 /* The wall clock where there is no loop: for the log. Any thread. Real back end only. */
 int64_t loop_clock_ms(void);
 

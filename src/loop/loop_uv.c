@@ -273,6 +273,12 @@ int64_t loop_now_ms(const struct loop *l)
     return loop_now_us(l) / 1000;
 }
 
+int64_t loop_clock_now_ms(const struct loop *l)
+{
+    (void)l;
+    return clock_us(CLOCK_MONOTONIC) / 1000;
+}
+
 int64_t loop_wall_ms(const struct loop *l)
 {
     (void)l;

@@ -178,6 +178,7 @@ struct director {
     struct str instance;
     struct group *group; /* NULL: no membership */
     uint32_t term;       /* of the group, in which this turn began */
+    struct lease lease;  /* how long the group is believed; the workers look before they send */
     bool standby, leaving;
     int64_t *writers; /* registered by anybody, as the state topic says */
     size_t writers_n;

@@ -292,7 +292,7 @@ static void open_ports(struct director *d)
     struct flow_identity id = { .producer_id = d->producer_id, .state_topic = d->state_topic,
                                 .positions_topic = d->config->offsets_topic,
                                 .connector = STR(FORMATS_CONNECTOR),
-                                .id_memory_ms = d->id_memory_ms };
+                                .id_memory_ms = d->id_memory_ms, .lease = d->group ? &d->lease : NULL };
 
     for (int32_t i = 0; i < d->ports_n; i++) {
         id.writer_id = d->writer_ids ? d->writer_ids[i] : -1;

@@ -39,7 +39,8 @@ void director_group_start(struct director *d)
                               .cluster_id = cluster_id(d->target),
                               .instance = d->instance,
                               .session_ms = c->session_timeout_ms,
-                              .heartbeat_ms = c->heartbeat_interval_ms };
+                              .heartbeat_ms = c->heartbeat_interval_ms,
+                              .lease = &d->lease };
 
     if (d->group || !c->enabled || !c->membership || d->plan_only)
         return;

@@ -127,6 +127,7 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
     f->target = cluster_new(l, &config->target, config->target_alias);
     f->fetcher = fetcher_new(f->source, pool, (int8_t)config->source.isolation_level);
     f->producer = producer_new(f->target);
+    producer_set_lease(f->producer, id->lease);
     flow_take_memory(f, id->id_memory_ms);
     f->ask_source = asker_new(f->source);
     f->ask_target = asker_new(f->target);

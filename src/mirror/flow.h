@@ -28,6 +28,7 @@ struct flow_identity {
     struct str state_topic;  /* mm2-heliostat.<S>.internal */
     struct str positions_topic;
     struct str connector;    /* first member of position keys */
+    const struct lease *lease; /* nothing is sent once it is over; NULL: never. Outlives the flow */
 };
 
 /* Brokers of one side that owe an answer. */

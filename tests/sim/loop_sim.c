@@ -180,6 +180,11 @@ int64_t loop_now_ms(const struct loop *l)
     return loop_now_us(l) / 1000;
 }
 
+int64_t loop_clock_now_ms(const struct loop *l)
+{
+    return loop_now_ms(l);
+}
+
 int64_t loop_wall_ms(const struct loop *l)
 {
     (void)l;

@@ -15,6 +15,7 @@ struct rig {
     struct client_config client;
     struct group *group;
     int confirmations, ends;
+    struct lease lease;
 };
 
 static void on_changed(void *arg)
@@ -26,7 +27,7 @@ static void join(struct rig *t)
 {
     struct group_config c = { .client = &t->client, .cluster = STR("T"), .cluster_id = STR("fake"),
                               .name = STR("g"), .instance = STR("host-1"), .session_ms = SESSION_MS,
-                              .heartbeat_ms = BEAT_MS };
+                              .heartbeat_ms = BEAT_MS, .lease = &t->lease };
 
     t->group = group_new(t->l, &c, on_changed, t);
 }
@@ -92,8 +93,12 @@ TEST(leads_and_holds)
     CHECK(strcmp(t.fake.protocol_type, "heliostat") == 0);
     CHECK(strncmp(t.fake.instance_id, "heliostat-", 10) == 0);
     CHECK_STR(group_holder(t.group), "host-1");
+    CHECK(!lease_is_over(&t.lease, t.l) && t.lease.until_ms <= loop_clock_now_ms(t.l) + SESSION_MS);
     until(&t, has_beaten);
     CHECK(holds(&t) && !waits(&t));
+    CHECK(!lease_is_over(&t.lease, t.l));
+    group_renounce(t.group);
+    CHECK(lease_is_over(&t.lease, t.l));
     tear_down(&t);
 }
 

@@ -173,6 +173,35 @@ TEST(asks)
     tear_down(&t);
 }
 
+static bool any_held(void *arg)
+{
+    return ((struct rig *)arg)->g->held > 0;
+}
+
+/* Who was stopped for longer than its session sends nothing of what it had queued. */
+TEST(lease_over)
+{
+    struct rig t;
+    struct lease lease = { .until_ms = INT64_MAX };
+
+    set_up(&t, true);
+    producer_set_lease(t.p, &lease);
+    put(&t, 0, 20);
+    check_all(&t);
+    lease_set(&lease, loop_clock_now_ms(t.l));
+    t.g->hold = true;
+    put(&t, 0, 20);
+    CHECK(!test_run_until(t.l, any_held, &t, 300));
+    CHECK_EQ(producer_counts(t.p)->retries, 0);
+    lease_set(&lease, INT64_MAX);
+    CHECK(test_run_until(t.l, any_held, &t, 5000));
+    t.g->hold = false;
+    for (int k = 0; k < FAKE_CONNS; k++)
+        fake_hang_up(&t.g->brokers[0].conns[k]);
+    check_all(&t);
+    tear_down(&t);
+}
+
 TEST(later_one_succeeds_first)
 {
     struct rig t;
@@ -248,4 +277,4 @@ TEST(storm)
 
 TESTS(RUN(order_and_packing), RUN(first_batch_goes_alone), RUN(retriable_in_the_middle),
       RUN(cut_with_five_in_flight), RUN(cut_in_between), RUN(careful), RUN(asks),
-      RUN(later_one_succeeds_first), RUN(versions), RUN(storm))
+      RUN(lease_over), RUN(later_one_succeeds_first), RUN(versions), RUN(storm))
