@@ -4,6 +4,7 @@
  * Runs in callbacks of fetcher and producer, which come from the loop and never from inside a call of ours.
  */
 #include "base/log.h"
+#include "mirror/flow_store.h"
 #include "mirror/flow_txn.h"
 #include "mirror/relay_records.h"
 
@@ -104,6 +105,8 @@ void relay_skipped(struct relay *r, int64_t records, int64_t next, int32_t leade
     r->pair.source = next;
     r->pair.leader_epoch = leader_epoch;
     relay_mark_dirty(r);
+    if (r->skip == 0)
+        flow_store_relay(r->flow, r); /* at once: a process that is killed again and again would skip ever more */
 }
 
 /* Records of the batch that are in the target already, after a restart; the rest begins at *start. */

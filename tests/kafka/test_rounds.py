@@ -90,7 +90,7 @@ class Load:
         self.stop()
         total = compare.Result()
         for f in self.flows:
-            h.wait_copied(f.source, [f.name], limit=180, isolation=f.isolation)
+            h.wait_copied(f.source, [f.name], limit=900 if FULL else 180, isolation=f.isolation)
             r = compare.topics(f.source, f.name, f.target, f.remote(), f.isolation, target_isolation="read_uncommitted")
             for key in ("records", "missing", "repeated", "altered", "foreign", "disorder"):
                 setattr(total, key, getattr(total, key) + getattr(r, key))

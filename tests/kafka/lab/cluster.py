@@ -64,7 +64,7 @@ class Cluster:
         self.archive = jars.archive(self.version) if archive == AUTO else archive
         self.heap, self.jvm, self.keep, self.host = heap, list(jvm), keep, host
         self.listeners = {"PLAINTEXT": "PLAINTEXT", **(listeners or {})}
-        self.props = dict(props or {})
+        self.props, self.node_props = dict(props or {}), {}  # of all; of single ones, by their id
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="heliostat-lab-"))
         self.own_folder = folder is None
         self.cluster_id = config.new_id()
@@ -128,7 +128,8 @@ class Cluster:
             self.spawn(self.zookeeper)
             self.until(lambda: not ports.is_free(zk_port), 30, self.zookeeper)
         for node in self.brokers:
-            config.write(node.conf, config.broker(node, self.brokers, self.listeners, self.host, zk_port, self.props))
+            config.write(node.conf, config.broker(node, self.brokers, self.listeners, self.host, zk_port,
+                                                   {**self.props, **self.node_props.get(node.id, {})}))
             if not self.zookeeper:
                 self.format(node)
             self.spawn(node)
