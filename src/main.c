@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "daemon/check.h"
 #include "daemon/run.h"
+#include "daemon/takeover.h"
 #include "daemon/version.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "mirror/comparer.h"
 #include "mirror/flow_store.h"
 #include "mirror/flow_txn.h"
 #include "mirror/order.h"
@@ -162,6 +163,7 @@ void flow_free(struct flow **fp)
     timer_cancel(f->loop, &f->tick);
     cluster_unlisten(&f->source_changed);
     cluster_unlisten(&f->target_changed);
+    comparer_free(&f->comparer);
     asker_free(&f->ask_source);
     asker_free(&f->ask_target);
     fetcher_free(&f->fetcher);

@@ -43,6 +43,7 @@ struct flow {
     struct asker *ask_source, *ask_target;
     struct fetcher *tail; /* reads the ends of copies; made when first needed, like its pool */
     struct pool *tail_pool;
+    struct comparer *comparer; /* made when first needed */
     struct topic_writer *positions, *state;
     struct cluster *syncs_cluster;  /* of the next; NULL likewise */
     struct topic_writer *syncs;     /* offset syncs; NULL: not told */
@@ -156,6 +157,9 @@ struct relay {
     struct fetch_part tail; /* the end of the copy, where the broker does not tell (relay_tail.c) */
     bool tail_known;
     int64_t tail_records;
+    struct comparison *comparison; /* under way, else NULL (relay_compare.c) */
+    int64_t compared_from;
+    bool compared; /* what another mirror wrote is known */
     int64_t out_of_range; /* the offset that was refused; -1: none */
     int64_t source_earliest;
     int64_t gap_to; /* where the source goes on behind a gap that was found; -1: none */
@@ -250,6 +254,12 @@ void relay_count_skip(struct relay *r);
 void relay_first_pair(struct relay *r, int64_t source);
 /* What was counted means what the delivery mode says. */
 void relay_apply_mode(struct relay *r);
+
+/* relay_compare.c */
+/* Finds out how much of the source from position on is in the target by another mirror's hand, if that is not known yet;
+ * false: it is. Otherwise relay_ask_source follows. */
+bool relay_compare(struct relay *r, int64_t position);
+void relay_compare_stop(struct relay *r);
 
 /* relay_tail.c */
 bool relay_tail_start(struct relay *r); /* false: there is no need */

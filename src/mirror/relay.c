@@ -118,6 +118,7 @@ static void stop_data(struct relay *r)
 
     asker_cancel(&r->ask);
     relay_tail_stop(r);
+    relay_compare_stop(r);
     fetcher_remove(r->flow->fetcher, &r->fetch);
     list_init(&taken);
     producer_take_back(r->flow->producer, &r->produce, &taken);

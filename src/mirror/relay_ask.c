@@ -265,6 +265,9 @@ static void take_source(struct relay *r)
         asker_put(r->flow->ask_source, &r->ask);
         return;
     }
+    /* Another mirror that died before its first position was stored. */
+    if (r->target_log_end > 0 && a->timestamp == ASK_EARLIEST && relay_compare(r, a->offset))
+        return;
     relay_first_pair(r, a->offset);
     conclude(r);
 }
@@ -292,6 +295,8 @@ void relay_ask_source(struct relay *r)
         return;
     }
     if (!r->has_pair && r->pair.source >= 0) { /* a position of MirrorMaker's */
+        if (relay_compare(r, r->pair.source))
+            return;
         relay_first_pair(r, r->pair.source);
         conclude(r);
         return;
