@@ -124,7 +124,7 @@ struct relay {
     bool passing;          /* at most once: what may have been sent is being looked at, and not sent */
     int64_t pass_written;  /* of it, how many records are in the target */
     int64_t lost_from, lost_n;
-    bool changing;         /* the pair is another mode's, and records beyond it are counted: nothing is sent before */
+    bool changing;         /* the pair is another mode's, or its chain ends, and records beyond it are counted: nothing is sent before */
     bool refused_surely;   /* the oldest batch is not in the target, nor any behind it */
     struct pair put, committed; /* transactions: as in the open one, and as in the last that was committed */
     bool has_committed, put_registers, stored; /* `put` is what REGISTERING waits for; it is committed */
@@ -133,6 +133,7 @@ struct relay {
     int16_t txn_epoch;
 
     uint32_t order_refusals; /* in a row, without an ack between */
+    bool chain_ends;         /* the source has moved: what may be on its way still must not count for what comes */
 
     int64_t losses; /* the number of its next loss */
 

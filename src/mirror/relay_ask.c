@@ -69,11 +69,14 @@ static bool producer_is_usable(const struct ask *a)
     return !a->kerr || kerr_class(API_DESCRIBE_PRODUCERS, a->kerr) == K_DENIED;
 }
 
-/* A refused sequence that asking does not explain: a new epoch, counted from 0, after the pair that says so. */
+/* A refused sequence that asking does not explain, or a source that moved: a new epoch, counted from 0, after the pair
+ * that says so. What is late and of the old one is not counted, and refused once there is anything of the new one. */
 static void new_epoch(struct relay *r)
 {
     char name[400];
+    bool moved = r->chain_ends && r->order_refusals < 3;
 
+    r->chain_ends = false;
     if (r->pair.epoch == INT16_MAX)
         return;
     r->pair.epoch++;
@@ -84,7 +87,8 @@ static void new_epoch(struct relay *r)
     r->order_refusals = 0;
     relay_name(r, name, sizeof(name));
     log_event(EV_SEQUENCE, kv_c("relay", name),
-              kv_c("text", "the sequence stays refused; the chain begins anew with the next epoch"));
+              kv_c("text", moved ? "the source has moved; the chain begins anew with the next epoch"
+                                 : "the sequence stays refused; the chain begins anew with the next epoch"));
 }
 
 /* Nothing is written before a pair that it can be counted from is stored (I-4). */
@@ -148,6 +152,7 @@ static void bridge_gap(struct relay *r)
     r->pair.target = r->target_log_end - r->skip;
     relay_move_source(r, r->gap_to);
     r->gap_to = -1;
+    r->chain_ends = true;
 }
 
 /* What is to be skipped may lie above the high watermark: a clean election can still take it away, and the pair must
@@ -196,13 +201,17 @@ static void conclude(struct relay *r)
         r->pair.target = r->target_log_end;
         r->skip = 0;
         r->skip_unseen = r->anew = false;
+        r->chain_ends = true;
     }
     if (r->gap_to > r->pair.source)
         bridge_gap(r);
     r->gap_to = -1;
     relay_apply_mode(r);
-    if (r->order_refusals >= 3 && r->pair.producer_id >= 0 && !r->changing)
-        new_epoch(r);
+    if ((r->order_refusals >= 3 || r->chain_ends) && r->pair.producer_id >= 0 && !r->changing) {
+        r->changing = r->skip > 0; /* the pair moves over what is there first */
+        if (!r->changing)
+            new_epoch(r);
+    }
     if (r->skip == 0 && r->jump > r->pair.source)
         relay_jump(r);
     relay_map_follow(r);
@@ -233,6 +242,7 @@ static void leave_gap(struct relay *r, int64_t earliest, int64_t latest)
         log_event(EV_SEQUENCE, kv_c("relay", name), kv_c("text", text));
         relay_map_note_cut(r, latest, lost);
         relay_move_source(r, latest);
+        r->chain_ends = true;
     } else if (c->reset == CLIENT_RESET_NONE) {
         relay_halt(r, kerr_name(KERR_OFFSET_OUT_OF_RANGE),
                    "offset %" PRId64 " of the source is gone (the log begins at %" PRId64

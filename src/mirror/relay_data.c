@@ -43,6 +43,7 @@ static void diverge(struct relay *r, const struct fetched *f)
         r->pair.source = f->diverging_end;
         r->pair.leader_epoch = f->diverging_epoch; /* as far as that both agree */
         r->registered = false;
+        r->chain_ends = true;
     }
     relay_restart(r);
 }

@@ -68,13 +68,23 @@ void relay_see_source(struct relay *r)
     }
 }
 
-/* A leader of another epoch may have lost what was acknowledged, and an idle partition would never hear of it. */
+static bool is_reading_tail(const struct relay *r)
+{
+    return r->state == RELAY_ASKING && r->tail.state != FETCH_OUT;
+}
+
+/* A leader of another epoch may have lost what was acknowledged, and an idle partition would never hear of it; nor is an
+ * end reached that was cut off while it was read. */
 static void see_leader(struct relay *r, const struct topic_meta *t)
 {
     int32_t epoch = r->partition < t->parts_n ? t->parts[r->partition].leader_epoch : -1;
 
-    if (r->state != RELAY_COPYING || epoch < 0 || r->target_epoch < 0 || epoch == r->target_epoch)
+    if ((r->state != RELAY_COPYING && !is_reading_tail(r)) || epoch < 0 || r->target_epoch < 0 || epoch == r->target_epoch)
         return;
+    if (is_reading_tail(r)) {
+        relay_restart(r);
+        return;
+    }
     r->target_epoch = epoch;
     r->ask_again = true;
     relay_ask_again(r);
@@ -85,7 +95,8 @@ void relay_see_target(struct relay *r)
     const struct topic_meta *t = r->target_meta;
     bool same = memcmp(&t->id, &r->target_id, sizeof(t->id)) == 0;
 
-    if ((r->state != RELAY_COPYING && r->state != RELAY_REGISTERING && r->state != RELAY_DRAINING) || !t->known || t->error)
+    if ((r->state != RELAY_COPYING && r->state != RELAY_REGISTERING && r->state != RELAY_DRAINING && !is_reading_tail(r)) ||
+        !t->known || t->error)
         return;
     if (same || state_id_is_zero(&t->id) || state_id_is_zero(&r->target_id)) {
         see_leader(r, t);

@@ -21,8 +21,13 @@ void relay_tail_stop(struct relay *r)
         fetcher_remove(r->flow->tail, &r->tail);
 }
 
+/* What came after the end was asked for has been looked at too, and whoever reads it finds it below the high watermark. */
 static void finish(struct relay *r, bool known)
 {
+    if (known) {
+        r->target_log_end = MAX(r->target_log_end, r->tail.offset);
+        r->target_end = MAX(r->target_end, r->tail.offset);
+    }
     relay_tail_stop(r);
     r->tail_known = known;
     relay_ask_source(r);
