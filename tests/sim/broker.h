@@ -73,6 +73,7 @@ struct sim_part {
     size_t aborted_n, aborted_room;
     struct sim_event replicate;
     int64_t not_enough_until_us; /* fewer replicas in sync than needed */
+    int64_t behind_until_us;     /* they are in sync still, and copy nothing */
 };
 
 struct sim_topic {
@@ -153,7 +154,9 @@ struct sim_cluster {
     int64_t replicate_us; /* most time until the high watermark follows */
     int32_t corrupt_any;     /* percent of answers with one wrong byte anywhere */
     int32_t corrupt_payload; /* percent of fetch answers with one wrong byte where the checksum sees it */
+    int32_t forgets;         /* percent of batches before which producers are forgotten for their age */
     int32_t metadata_lies;   /* percent of metadata answers that contradict themselves */
+    bool secretive; /* what it remembers of producers is not for us: that needs Read (rules 5.5) */
     bool plain; /* nothing happens by luck, and clients may do wrong: tests/conform */
     struct sim_txn txns[SIM_TXNS];
     uint64_t requests, corrupted, announced; /* bytes of answers whose length was made wrong */
@@ -268,6 +271,8 @@ void log_clear(struct sim_part *p);
 /* What a broker knows of producers after its restart: one batch each (rules 2.5). */
 void log_forget(struct sim_part *p, int remembered);
 struct sim_pid *log_pid(struct sim_part *p, int64_t id, bool make);
+/* The leader takes the last batches of its producers for longer than they were. */
+void log_mistake(struct sim_part *p);
 /* Producers whose last batch is a day old or older are forgotten (rules 2.6). */
 void log_expire(struct sim_part *p);
 void log_replicated(struct sim_part *p); /* the high watermark is at the end now */

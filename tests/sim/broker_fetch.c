@@ -149,6 +149,8 @@ static int32_t enter(struct sim_request *q, struct fetch_note *note)
         tally(TALLY_SESSION_LOST);
         return KERR_FETCH_SESSION_ID_NOT_FOUND;
     } else if (s->epoch != m->session_epoch) {
+        if (!q->broker->cluster->plain && !q->broker->cluster->corrupt_any)
+            sim_fail("fetch session %d is at epoch %d, and is told %d", s->id, s->epoch, m->session_epoch);
         return KERR_INVALID_FETCH_SESSION_EPOCH;
     } else if (s->by_id != (q->head.version >= 13)) {
         return KERR_FETCH_SESSION_TOPIC_ID_ERROR;

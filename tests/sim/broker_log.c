@@ -15,9 +15,10 @@
 static void on_replicated(struct sim_event *e)
 {
     struct sim_part *p = container_of(e, struct sim_part, replicate);
+    int64_t until_us = MAX(p->not_enough_until_us, p->behind_until_us);
 
-    if (p->not_enough_until_us > sim_now_us()) { /* the high watermark stands still (rules 2.1, 19) */
-        sim_event_set(e, p->not_enough_until_us - sim_now_us());
+    if (until_us > sim_now_us()) { /* the high watermark stands still (rules 2.1, 19) */
+        sim_event_set(e, until_us - sim_now_us());
         return;
     }
     if (p->leader >= 0)
@@ -234,4 +235,17 @@ void log_expire(struct sim_part *p)
             sim_say("%s-%d forgets producer %lld", p->topic->name, p->number, (long long)pid->id);
     }
     p->pids_n = kept;
+}
+
+void log_mistake(struct sim_part *p)
+{
+    for (int i = 0; i < p->pids_n; i++) {
+        struct sim_pid *pid = &p->pids[i];
+
+        if (pid->seen_n == 0 || pid->txn_first >= 0)
+            continue;
+        tally(TALLY_MISTAKEN);
+        sim_say("%s-%d is mistaken about producer %lld", p->topic->name, p->number, (long long)pid->id);
+        pid->seen[pid->seen_n - 1].last = (int32_t)((pid->seen[pid->seen_n - 1].last + sim_between(1, 1000)) & INT32_MAX);
+    }
 }

@@ -224,7 +224,9 @@ bool broker_describe_producers(struct sim_request *q)
             codec_init(&kafka_describe_producers_response_partition_msg, po);
             po->partition_index = number;
             po->error_message = STR_NULL;
-            if (t && number >= 0 && number < t->parts_n)
+            if (q->broker->cluster->secretive)
+                po->error_code = KERR_TOPIC_AUTHORIZATION_FAILED;
+            else if (t && number >= 0 && number < t->parts_n)
                 describe_one(q, &t->parts[number], po);
             else
                 po->error_code = KERR_UNKNOWN_TOPIC_OR_PARTITION;

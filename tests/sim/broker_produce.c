@@ -83,6 +83,8 @@ static int32_t judge(struct sim_request *q, struct sim_topic *t, struct str byte
     kerr = broker_txn_error(q, o->part, b);
     if (kerr)
         return kerr;
+    if (t->cluster->forgets && sim_chance(t->cluster->forgets))
+        log_expire(o->part);
     kerr = broker_check_batch(t, bytes, b, &o->wrong);
     if (!kerr)
         kerr = check_sequence(o->part, b, o);

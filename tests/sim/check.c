@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct check *check_new(struct feed *f, struct sim_cluster *target, bool loose)
 {
@@ -22,7 +23,7 @@ struct check *check_new(struct feed *f, struct sim_cluster *target, bool loose)
     buf_init(&c->area, 64 * MiB);
     for (int i = 0; i < SIM_TOPICS; i++)
         for (int j = 0; j < SIM_PARTS; j++)
-            c->last[i][j] = (struct stored_last){ -1, -1 };
+            c->last[i][j] = (struct stored_last){ -1, -1, false };
     return c;
 }
 
@@ -144,6 +145,7 @@ static void check_copy(struct check *c, struct feed_topic *t, int32_t part, stru
 
 void check_now(struct check *c)
 {
+    memset(c->faults, 0, sizeof(c->faults));
     for (int32_t i = 0; i < c->feed->topics_n; i++) {
         struct sim_topic *copy = check_copy_of(c, &c->feed->topics[i]);
 

@@ -26,6 +26,7 @@ struct stored_seen {
 /* The last position and the last pair that were stored of a partition. */
 struct stored_last {
     int64_t position, pair; /* source offset that comes next; -1: none */
+    bool older; /* the pair speaks of a topic that was deleted since */
 };
 
 /* A range that the mirror has told as lost, or as perhaps written twice. */
@@ -36,6 +37,8 @@ struct told {
     int64_t from, to;
 };
 
+#define FAULT_SLOTS 1024
+
 struct check {
     struct feed *feed;
     struct sim_cluster *target;
@@ -45,6 +48,7 @@ struct check {
     struct copy copies[SIM_TOPICS][SIM_PARTS];
     struct stored_last last[SIM_TOPICS][SIM_PARTS];
     struct stored_seen pairs[SIM_PARTS], positions[SIM_PARTS];
+    uint8_t faults[FAULT_SLOTS]; /* events of one relay since the last look, by a hash of its name */
     struct told *told;
     size_t told_n, told_room;
     int64_t excused_us; /* until then a partition may halt */

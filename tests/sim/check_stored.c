@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The pair (S, T) says: the records before S, and no others, are those before T. A position says the first half. Who
- * has just lost records, at either end, is not judged for a while: what the mirror stores was true before.
+ * has just lost records, at either end, is not judged for a while: what the mirror stores was true before. Neither goes
+ * back, whoever stores it: of two mirrors the one whose turn is over stores nothing more.
  */
 #include "check_int.h"
 
@@ -18,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_US (30 * SIM_S)
+#define GRACE_US    (30 * SIM_S)
+#define FAULTS_MOST 15 /* of one partition between two looks */
 
 static struct check *judge; /* who hears of events; the linker lets them pass here */
 
@@ -43,6 +45,12 @@ static bool is_judged(const struct feed_part *p, const struct copy *copy)
            (!copy->cut_us || sim_now_us() - copy->cut_us > GRACE_US);
 }
 
+/* What was read of a topic that was made anew is written to the end, however long that takes. */
+static bool is_older(const struct pair *p, const struct sim_topic *now)
+{
+    return !state_id_is_zero(&p->topic_id) && memcmp(&p->topic_id, &now->id, sizeof(now->id)) != 0;
+}
+
 static void check_pair(struct check *c, const struct state_record *s)
 {
     for (int32_t i = 0; i < c->feed->topics_n; i++) {
@@ -53,8 +61,12 @@ static void check_pair(struct check *c, const struct state_record *s)
 
         if (!str_eq(s->topic, str_c(t->topic->name)))
             continue;
+        if (s->pair.source < c->last[i][s->partition].pair && !t->parts[s->partition].lost_us && !copy->cut_us)
+            sim_fail("%s-%d: the pair (%" PRId64 ", %" PRId64 ") is stored after one of source offset %" PRId64,
+                     t->topic->name, s->partition, s->pair.source, s->pair.target, c->last[i][s->partition].pair);
         c->last[i][s->partition].pair = s->pair.source;
-        if (!is_judged(&t->parts[s->partition], copy))
+        c->last[i][s->partition].older = is_older(&s->pair, t->topic);
+        if (c->last[i][s->partition].older || !is_judged(&t->parts[s->partition], copy))
             continue;
         if (!log || s->partition >= log->parts_n)
             continue; /* deleted */
@@ -82,8 +94,11 @@ static void check_position(struct check *c, const struct position_key *k, int64_
 
         if (!str_eq(k->topic, str_c(t->topic->name)))
             continue;
+        if (next < c->last[i][k->partition].position && !p->lost_us && !copy->cut_us)
+            sim_fail("%s-%d: position %" PRId64 " is stored after %" PRId64, t->topic->name, k->partition, next,
+                     c->last[i][k->partition].position);
         c->last[i][k->partition].position = next;
-        if (!is_judged(p, copy) || !log)
+        if (c->last[i][k->partition].older || !is_judged(p, copy) || !log)
             continue; /* just now, or deleted */
         for (size_t j = 0; j < p->n; j++) {
             const struct truth *truth = &p->truths[j];
@@ -112,6 +127,16 @@ static void check_record(struct check *c, const struct record *r, struct arena *
     }
 }
 
+/* A part of what was stored is no more: all is looked at again. */
+static void look_again(struct check *c, struct stored_seen *seen)
+{
+    for (int32_t i = 0; i < SIM_PARTS; i++)
+        seen[i].batch = 0;
+    for (int i = 0; i < SIM_TOPICS; i++)
+        for (int j = 0; j < SIM_PARTS; j++)
+            *(seen == c->pairs ? &c->last[i][j].pair : &c->last[i][j].position) = -1;
+}
+
 static void check_topic(struct check *c, const char *kind, struct stored_seen *seen)
 {
     char name[200];
@@ -122,11 +147,13 @@ static void check_topic(struct check *c, const char *kind, struct stored_seen *s
     t = broker_topic_find(c->target, str_c(name));
     arena_init(&arena, 1 * MiB);
     for (int32_t i = 0; t && i < t->parts_n; i++) {
+        if (seen[i].cuts != t->parts[i].cuts)
+            look_again(c, seen);
+        seen[i].cuts = t->parts[i].cuts;
+    }
+    for (int32_t i = 0; t && i < t->parts_n; i++) {
         struct sim_part *log = &t->parts[i];
 
-        if (seen[i].cuts != log->cuts)
-            seen[i].batch = 0;
-        seen[i].cuts = log->cuts;
         for (; seen[i].batch < log->batches_n; seen[i].batch++) {
             struct batch b;
             struct record_reader in = check_open_batch(c, &log->batches[seen[i].batch], &b);
@@ -223,32 +250,52 @@ static bool was_made(const struct copy *copy, size_t truth)
     return false;
 }
 
+/* A batch that was given up and reaches the target after retention took its records is counted for those that follow
+ * (docs/invariants.md): the ledger then names as many wrong ones, and no fewer. */
+static void check_part_losses(struct check *c, const char *topic, int32_t part, const struct feed_part *p,
+                              const struct copy *copy)
+{
+    bool begun = false; /* what expired before the mirror had a position there, nobody can miss */
+    int64_t late = 0, first = -1;
+
+    for (size_t k = 0; k < p->n; k++) {
+        bool made = was_made(copy, k), told = check_was_told(c, false, topic, part, p->truths[k].offset);
+
+        begun = begun || made;
+        if (made && told)
+            late++;
+        if (made || told || !begun || !p->truths[k].expired)
+            continue;
+        first = first < 0 ? p->truths[k].offset : first;
+        late--;
+    }
+    if (late < 0 && first >= 0)
+        sim_fail("%s-%d: source offset %" PRId64 " is lost, and nobody was told", topic, part, first);
+}
+
 void check_losses(struct check *c)
 {
     for (int32_t i = 0; i < c->feed->topics_n; i++) {
         const struct feed_topic *t = &c->feed->topics[i];
 
-        for (int32_t j = 0; j < SIM_PARTS; j++) {
-            const struct feed_part *p = &t->parts[j];
-            const struct copy *copy = &c->copies[i][j];
-            bool begun = false; /* what expired before the mirror had a position there, nobody can miss */
-
-            for (size_t k = 0; k < p->n; k++) {
-                bool made = was_made(copy, k);
-
-                begun = begun || made;
-                if (!made && begun && p->truths[k].expired && !copy->cut_us && !p->cut_us &&
-                    !check_was_told(c, false, t->topic->name, j, p->truths[k].offset))
-                    sim_fail("%s-%d: source offset %" PRId64 " is lost, and nobody was told", t->topic->name, j,
-                             p->truths[k].offset);
-            }
-        }
+        for (int32_t j = 0; j < SIM_PARTS; j++)
+            if (!c->copies[i][j].cut_us && !t->parts[j].cut_us)
+                check_part_losses(c, t->topic->name, j, &t->parts[j], &c->copies[i][j]);
     }
 }
 
 void check_excuse_halt(struct check *c, int64_t for_us)
 {
     c->excused_us = MAX(c->excused_us, sim_now_us() + for_us);
+}
+
+/* Back-off keeps a partition in trouble from trying for ever. */
+static void note_fault(struct check *c, struct str relay)
+{
+    uint8_t *n = &c->faults[str_hash(relay) % FAULT_SLOTS];
+
+    if (++*n > FAULTS_MOST)
+        sim_fail("%.*s has failed %d times in half a second", STR_ARG(relay), *n);
 }
 
 /* The linker puts this in the place of log_write. */
@@ -259,6 +306,8 @@ void __wrap_log_write(enum event ev, const struct kv *kvs, size_t count)
 {
     if (judge && (ev == EV_LOSS || ev == EV_DUPLICATES))
         note_told(judge, ev == EV_DUPLICATES, kvs, count);
+    if (judge && ev == EV_RELAY_FAULT)
+        note_fault(judge, find_kv(kvs, count, "relay")->s);
     if (judge && ev == EV_RELAY_HALTED && !judge->loose && sim_now_us() > judge->excused_us)
         sim_fail("%.*s stopped for %.*s, which passes: %.*s", STR_ARG(find_kv(kvs, count, "relay")->s),
                  STR_ARG(find_kv(kvs, count, "code")->s), STR_ARG(find_kv(kvs, count, "text")->s));

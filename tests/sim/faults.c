@@ -91,6 +91,7 @@ static void well_soon(struct scenario *s)
 static void grow_old(struct scenario *s)
 {
     s->feed->old = true;
+    s->target->forgets = (int32_t)sim_between(0, 80);
     fault_each_part(s->target, log_expire);
 }
 
@@ -123,7 +124,7 @@ static void happen_more(struct scenario *s, enum fault_kind kind)
         fault_crash(s);
         break;
     case FAULT_METADATA:
-        fault_some_cluster(s)->metadata_lies = (int32_t)sim_between(5, 60);
+        fault_some_cluster(s)->metadata_lies = (int32_t)sim_between(20, 80);
         well_soon(s);
         break;
     case FAULT_ANEW:
@@ -138,6 +139,9 @@ static void happen_more(struct scenario *s, enum fault_kind kind)
         break;
     case FAULT_ZOMBIE:
         fault_zombie(s);
+        break;
+    case FAULT_MISTAKEN:
+        fault_mistake(s);
         break;
     case FAULT_MEMORY:
         mirror_sim_starve((int32_t)sim_between(1, 30));
@@ -196,24 +200,83 @@ static void on_fault(struct sim_event *e)
         sim_event_set(e, s->plan[s->next_plan].at_us - sim_now_us());
 }
 
+/* How many worlds of a hundred have such faults. */
+static int64_t share_of(enum fault_kind kind)
+{
+    switch (kind) {
+    case FAULT_UNCLEAN: /* few, because of what it leaves no room for */
+        return 12;
+    case FAULT_CRASH:
+    case FAULT_STUCK:
+    case FAULT_RETENTION:
+    case FAULT_SIZE:
+    case FAULT_MEMORY:
+    case FAULT_MISTAKEN:
+        return 20;
+    case FAULT_METADATA:
+        return 35;
+    case FAULT_ZOMBIE:
+        return 50;
+    case FAULT_REPLICAS:
+        return 60;
+    default:
+        return 40;
+    }
+}
+
+static bool has(const struct scenario *s, enum fault_kind kind)
+{
+    return s->faults & 1u << kind;
+}
+
+/* One where they can happen, if there is. */
+static struct sim_cluster *pick_lossy(const struct scenario *s)
+{
+    struct sim_cluster *c = sim_chance(50) ? s->source : s->target;
+    bool fit = !(has(s, FAULT_CRASH) && c->brokers_n > 1) && !(has(s, FAULT_ANEW) && c->newness < 2);
+
+    return fit ? c : c == s->source ? s->target : s->source;
+}
+
+/* What is more than anybody can bear. */
+static void leave_out(struct scenario *s)
+{
+    bool loss = has(s, FAULT_UNCLEAN) || has(s, FAULT_CRASH);
+
+    if (s->lossy == s->target && (loss || has(s, FAULT_ANEW)))
+        s->faults &= ~(1u << FAULT_RETENTION);
+    /* After a kill the records behind the stored pair are counted, not compared: a source that lost some of them
+     * meanwhile is more than that can bear (docs/invariants.md). */
+    if (loss)
+        s->faults &= ~(1u << FAULT_KILL | 1u << FAULT_STOP | 1u << FAULT_ZOMBIE);
+    /* Nor can what was written there, and of which nobody knows, be told from what the source has in its place. */
+    if (loss && s->lossy == s->source) {
+        s->spare_target = true;
+        s->faults &= ~(1u << FAULT_REPLICAS | 1u << FAULT_OLD | 1u << FAULT_SIZE | 1u << FAULT_PAYLOAD | 1u << FAULT_MEMORY);
+    }
+    /* A target that has lost a batch and forgotten who wrote it takes the next one (rules 2.5), and so does one that has
+     * lost it when the next begins a chain. */
+    if (loss && s->lossy == s->target)
+        s->faults &= ~(1u << FAULT_OLD | 1u << FAULT_MISTAKEN);
+    /* Nothing fences a batch that a broker takes up only when it has forgotten who wrote it (rules 5.5, method B). */
+    if (has(s, FAULT_OLD))
+        s->faults &= ~(1u << FAULT_STUCK);
+}
+
 void faults_plan(struct scenario *s, const struct scenario_options *o)
 {
     int64_t pause_us = sim_between(100, 4000) * SIM_MS;
     int64_t at_us = sim_now_us() + sim_between(10, 5000) * SIM_MS, end_us = sim_now_us() + s->feed_us;
 
     for (int i = 0; i < FAULT_KINDS; i++)
-        if (o->faults & 1u << i && (o->all || sim_chance(i < FAULT_STUCK ? 40 : 20)))
+        if (o->faults & 1u << i && (o->all || sim_chance(share_of(i))))
             s->faults |= 1u << i;
-    s->lossy = fault_some_cluster(s);
-    if (s->lossy == s->target && !o->all && s->faults & (1u << FAULT_UNCLEAN | 1u << FAULT_CRASH | 1u << FAULT_ANEW))
-        s->faults &= ~(1u << FAULT_RETENTION);
-    /* After a kill the records behind the stored pair are counted, not compared: a source that lost some of them
-     * meanwhile is more than that can bear (docs/invariants.md). */
-    if (!o->all && s->faults & (1u << FAULT_UNCLEAN | 1u << FAULT_CRASH))
-        s->faults &= ~(1u << FAULT_KILL | 1u << FAULT_STOP | 1u << FAULT_ZOMBIE);
-    /* Nothing fences a batch that a broker takes up only when it has forgotten who wrote it (rules 5.5, method B). */
-    if (!o->all && s->faults & 1u << FAULT_OLD)
-        s->faults &= ~(1u << FAULT_STUCK);
+    s->lossy = pick_lossy(s);
+    if (has(s, FAULT_ANEW) && sim_chance(50))
+        s->lossy->newness = 2;
+    if (!o->all)
+        leave_out(s);
+    s->target->secretive = has(s, FAULT_MISTAKEN);
     s->keep = o->keep;
     while (s->faults && at_us < end_us && s->planned < FAULTS_MAX) {
         int kind = (int)sim_between(0, FAULT_KINDS - 1);
@@ -244,7 +307,9 @@ void faults_start(struct scenario *s)
 
 static void end_starving(struct sim_part *p)
 {
-    p->not_enough_until_us = 0;
+    p->not_enough_until_us = p->behind_until_us = 0;
+    if (sim_event_is_set(&p->replicate))
+        sim_event_hurry(&p->replicate, p->topic->cluster->replicate_us);
 }
 
 void faults_stop(struct scenario *s)
@@ -252,12 +317,11 @@ void faults_stop(struct scenario *s)
     sim_event_cancel(&s->next_fault);
     sim_event_cancel(&s->well_all);
     on_well_all(&s->well_all);
-    fault_zombie_end(s);
     s->feed->old = false;
     for (int side = 0; side < 2; side++) {
         struct sim_cluster *c = side ? s->target : s->source;
 
-        c->corrupt_payload = c->corrupt_any = 0;
+        c->corrupt_payload = c->corrupt_any = c->forgets = 0;
         for (int i = 0; i < c->brokers_n; i++)
             make_well(&c->brokers[i]);
         fault_each_part(c, end_starving);

@@ -11,7 +11,7 @@
 
 struct sim_cluster *fault_some_cluster(struct scenario *s)
 {
-    return sim_chance(50) ? s->source : s->target;
+    return s->spare_target || sim_chance(50) ? s->source : s->target;
 }
 
 static struct sim_part *some_part(struct sim_cluster *c)
@@ -53,9 +53,12 @@ void fault_each_part(struct sim_cluster *c, void (*fn)(struct sim_part *p))
 void fault_move_leader(struct scenario *s)
 {
     struct sim_cluster *c = fault_some_cluster(s);
-    struct sim_part *p = some_part(c);
+    struct sim_part *p = NULL;
     int32_t to = (int32_t)sim_between(1, c->brokers_n);
 
+    /* Rather one of which something is not replicated. */
+    for (int i = 0; i < 10 && (!p || p->high_watermark == p->end); i++)
+        p = sim_chance(50) ? some_part(c) : some_data_part(s, c);
     if (p && p->leader >= 0 && c->brokers[to - 1].up)
         broker_move_leader(p, to);
 }
@@ -85,13 +88,17 @@ static bool lose_tail(struct scenario *s, struct sim_part *p)
 void fault_unclean(struct scenario *s)
 {
     struct sim_cluster *c = s->lossy;
-    struct sim_part *p = some_data_part(s, c);
     int32_t to = (int32_t)sim_between(1, c->brokers_n);
 
-    if (!p || p->leader < 0 || !c->brokers[to - 1].up || !lose_tail(s, p))
+    for (int i = 0; i < 4 && c->brokers[to - 1].up; i++) {
+        struct sim_part *p = some_data_part(s, c);
+
+        if (!p || p->leader < 0 || !lose_tail(s, p))
+            continue;
+        tally(TALLY_UNCLEAN);
+        broker_move_leader(p, to);
         return;
-    tally(TALLY_UNCLEAN);
-    broker_move_leader(p, to);
+    }
 }
 
 void fault_crash(struct scenario *s)
@@ -124,7 +131,7 @@ void fault_anew(struct scenario *s)
     struct feed_topic *t = &s->feed->topics[sim_between(0, s->feed->topics_n - 1)];
     struct sim_topic *topic = c == s->source ? t->topic : check_copy_of(s->check, t);
 
-    if (c != s->source || c->newness < 2 || !topic || !broker_topic_is_there(topic))
+    if (c->newness < 2 || !topic || !broker_topic_is_there(topic))
         return;
     tally(c == s->source ? TALLY_SOURCE_ANEW : TALLY_TARGET_ANEW);
     if (c == s->source)
@@ -166,13 +173,27 @@ void fault_size(struct scenario *s)
 
 void fault_starve(struct scenario *s)
 {
-    struct sim_part *p = some_part(s->target);
+    struct sim_part *p = sim_chance(20) ? some_part(s->target) : some_data_part(s, s->target);
 
     if (!p)
         return;
+    if (sim_chance(70)) {
+        tally(TALLY_BEHIND);
+        sim_say("target: %s-%d has replicas that stay behind", p->topic->name, p->number);
+        p->behind_until_us = sim_now_us() + sim_between(3000, 25000) * SIM_MS;
+        return;
+    }
     tally(TALLY_REPLICAS);
     sim_say("target: %s-%d has too few replicas in sync", p->topic->name, p->number);
-    p->not_enough_until_us = sim_now_us() + sim_between(100, 12000) * SIM_MS;
+    p->not_enough_until_us = sim_now_us() + (sim_chance(30) ? sim_between(1, 60) : sim_between(100, 12000)) * SIM_MS;
+}
+
+void fault_mistake(struct scenario *s)
+{
+    struct sim_part *p = some_data_part(s, s->target);
+
+    if (p && p->leader >= 0)
+        log_mistake(p);
 }
 
 void fault_topics(struct scenario *s)

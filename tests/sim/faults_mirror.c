@@ -61,17 +61,11 @@ void fault_stop(struct scenario *s)
     sim_event_set(&s->end_stop, sim_between(0, 6000) * SIM_MS);
 }
 
-void fault_zombie_end(struct scenario *s)
-{
-    sim_event_cancel(&s->wake_zombie);
-    sim_event_cancel(&s->end_zombie);
-    if (s->zombie)
-        mirror_kill(&s->zombie);
-}
-
 static void on_end_zombie(struct sim_event *e)
 {
-    fault_zombie_end(e->arg);
+    struct scenario *s = e->arg;
+
+    mirror_kill(&s->zombie);
 }
 
 static void on_wake_zombie(struct sim_event *e)
@@ -79,6 +73,8 @@ static void on_wake_zombie(struct sim_event *e)
     struct scenario *s = e->arg;
 
     tally(TALLY_ZOMBIE);
+    if (s->mirror && mirror_is_holding(s->mirror))
+        tally(TALLY_ZOMBIE_LATE);
     mirror_continue(s->zombie);
     sim_event_set(&s->end_zombie, sim_between(0, 10000) * SIM_MS);
 }
@@ -92,6 +88,7 @@ void fault_zombie(struct scenario *s)
     mirror_pause(s->zombie);
     s->wake_zombie = (struct sim_event){ .fn = on_wake_zombie, .arg = s };
     s->end_zombie = (struct sim_event){ .fn = on_end_zombie, .arg = s };
-    sim_event_set(&s->wake_zombie, sim_between(0, 15000) * SIM_MS);
+    /* The session of one that sleeps ends after 10 s. */
+    sim_event_set(&s->wake_zombie, (sim_chance(20) ? sim_between(0, 12000) : sim_between(12000, 40000)) * SIM_MS);
     start_again(s, sim_between(0, 3000) * SIM_MS);
 }

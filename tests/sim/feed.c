@@ -364,3 +364,17 @@ void feed_stop(struct feed *f)
         }
     }
 }
+
+void feed_last(struct feed *f)
+{
+    for (int32_t i = 0; i < f->topics_n; i++) {
+        for (int32_t j = 0; j < f->topics[i].topic->parts_n; j++) {
+            struct feed_part *p = &f->topics[i].parts[j];
+
+            if (!p->log)
+                continue;
+            feed_sync(p);
+            write_batch(f, &f->topics[i], p, NULL);
+        }
+    }
+}

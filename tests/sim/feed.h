@@ -67,6 +67,8 @@ struct feed *feed_new(struct sim_cluster *c, int64_t pause_us);
 struct feed_topic *feed_add_topic(struct feed *f, const char *name, int32_t parts);
 /* Open transactions end, and nothing more is written. */
 void feed_stop(struct feed *f);
+/* One batch more to each partition, after that. */
+void feed_last(struct feed *f);
 /* The truth after the log has lost its tail, which nobody can have read. */
 void feed_sync(struct feed_part *p);
 /* The same after it has lost more: up to `was`, the high watermark, somebody may have read. */

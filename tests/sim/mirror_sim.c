@@ -195,9 +195,19 @@ uint64_t mirror_turns(const struct mirror *m)
     return n;
 }
 
+bool mirror_is_holding(const struct mirror *m)
+{
+    for (int32_t i = 0; m->view && i < m->view->flows_n; i++)
+        if (m->view->flows[i].enabled && (m->view->flows[i].standby || !m->view->flows[i].ready))
+            return false;
+    return m->view != NULL;
+}
+
 bool mirror_is_well(const struct mirror *m, char *what, size_t room)
 {
-    snprintf(what, room, "there is no view yet");
+    snprintf(what, room, m->view ? "it is not its turn" : "there is no view yet");
+    if (!mirror_is_holding(m))
+        return false;
     for (int32_t i = 0; m->view && i < m->view->flows_n; i++) {
         const struct view_flow *f = &m->view->flows[i];
 
@@ -218,7 +228,21 @@ bool mirror_is_well(const struct mirror *m, char *what, size_t room)
     return m->view != NULL;
 }
 
-/* --- memory that the system does not give: the linker puts these in the place of mem_try and pool_take --- */
+/* --- the budget, and memory that the system does not give: the linker puts these in the place of what they wrap --- */
+
+bool __real_pool_reserve(struct pool *p, size_t n);
+bool __wrap_pool_reserve(struct pool *p, size_t n);
+
+/* What is asked for fits, or nothing else is out. */
+bool __wrap_pool_reserve(struct pool *p, size_t n)
+{
+    size_t used = pool_used(p);
+    bool given = __real_pool_reserve(p, n);
+
+    if (given && used > 0 && used + n > pool_max(p))
+        sim_fail("%zu bytes are given, and %zu of %zu were out", n, used, pool_max(p));
+    return given;
+}
 
 void *__real_mem_try(size_t size);
 void *__wrap_mem_try(size_t size);

@@ -30,6 +30,8 @@ void mirror_check(const struct mirror *m, size_t announced);
 void mirror_sim_starve(int32_t percent);
 /* Whether the last view shows every partition copying and nothing wrong; else *what says the first that is. */
 bool mirror_is_well(const struct mirror *m, char *what, size_t room);
+/* Whether the last view says that it runs its flow: no other process does. */
+bool mirror_is_holding(const struct mirror *m);
 uint64_t mirror_turns(const struct mirror *m);
 
 #endif

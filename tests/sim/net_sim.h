@@ -33,6 +33,8 @@ void net_sim_addr(struct net_addr *out, int net, int host);
 void net_sim_listen(struct sim_listener *l);
 void net_sim_name(const char *host, const struct net_addr *addr);
 
+uint64_t net_sim_dials(void); /* connections that were tried */
+
 void sim_conn_set_server(struct sim_conn *c, void *server);
 void *sim_conn_server(const struct sim_conn *c);
 struct sim_listener *sim_conn_listener(const struct sim_conn *c);

@@ -15,10 +15,13 @@
 #define GOES_ON_US   (60 * SIM_S) /* more, while records come: a target that replicates slowly has much to do */
 #define HEAL_MOST_US (1800 * SIM_S)
 #define CALM_US      (12 * SIM_S) /* the longest back-off */
+#define LAST_US      (30 * SIM_S)
 #define STOP_US      (6 * SIM_S)
 #define AGAIN_US     (8 * SIM_S)
 #define REQUESTS_MAX 3000 /* of the mirror to one cluster in LOOK_US */
 #define TURNS_MAX    25000
+#define DIALS_MAX    400
+#define CORRUPT_SHARE 4 /* worlds of a hundred in which any byte of an answer may be wrong */
 
 static void write_config(struct scenario *s)
 {
@@ -44,8 +47,8 @@ static void write_config(struct scenario *s)
              "target.producer.metadata.max.age.ms = %d\n"
              "heliostat.memory.max = %lld\n"
              "%s",
-             (int)sim_between(2, 10), (int)sim_between(500, 10000), (int)sim_between(1500, 15000),
-             (int)sim_between(5000, 60000), (int)sim_between(5000, 60000), (long long)s->memory_max, sim_chance(30) ? "source.consumer.client.rack = near\n" : "");
+             (int)sim_between(2, 10), (int)sim_between(500, 10000), (int)sim_between(1500, sim_chance(60) ? 3000 : 15000),
+             (int)sim_between(5000, 60000), (int)sim_between(5000, 60000), (long long)MAX(s->memory_max, 16 * MiB), sim_chance(30) ? "source.consumer.client.rack = near\n" : "");
 }
 
 static void build(struct scenario *s)
@@ -64,7 +67,7 @@ static void build(struct scenario *s)
         feed_add_topic(s->feed, name, (int32_t)sim_between(1, 4));
     }
     s->check = check_new(s->feed, s->target, s->corrupt);
-    s->memory_max = sim_between(20, 64) * MiB;
+    s->memory_max = sim_chance(30) ? sim_between(512, 2048) * KiB : sim_between(16, 64) * MiB;
     s->feed_us = sim_between(3, 15) * SIM_S;
     if (s->corrupt)
         s->source->corrupt_any = s->target->corrupt_any = 10;
@@ -76,7 +79,7 @@ static void watch(struct scenario *s, int64_t span_us)
 {
     uint64_t requests[2] = { s->source->requests, s->target->requests };
     struct mirror *m = s->mirror;
-    uint64_t turns = m ? mirror_turns(m) : 0;
+    uint64_t turns = m ? mirror_turns(m) : 0, dials = net_sim_dials();
 
     sim_run(span_us);
     check_now(s->check);
@@ -86,6 +89,8 @@ static void watch(struct scenario *s, int64_t span_us)
         if (n > REQUESTS_MAX)
             sim_fail("%" PRIu64 " requests to the %s in half a second", n, i ? "target" : "source");
     }
+    if (net_sim_dials() > dials + DIALS_MAX)
+        sim_fail("%" PRIu64 " connections were tried in half a second", net_sim_dials() - dials);
     if (!s->mirror)
         return;
     mirror_check(s->mirror, (size_t)(s->source->announced + s->target->announced));
@@ -106,7 +111,7 @@ static void heal(struct scenario *s)
     uint64_t records = 0;
     char what[600] = "there is no mirror";
 
-    while (!check_is_complete(s->check) || !s->mirror || s->stopping || !mirror_is_well(s->mirror, what, sizeof(what))) {
+    while (!check_is_complete(s->check) || !s->mirror || s->zombie || s->stopping || !mirror_is_well(s->mirror, what, sizeof(what))) {
         if (check_records(s->check) > records && sim_now_us() < start + HEAL_MOST_US)
             end = MAX(end, sim_now_us() + GOES_ON_US);
         records = check_records(s->check);
@@ -120,6 +125,19 @@ static void heal(struct scenario *s)
     sim_say("the copy is complete: %" PRIu64 " records", check_records(s->check));
 }
 
+/* What was copied a moment ago is not stored yet. */
+static void copy_last(struct scenario *s)
+{
+    int64_t end = sim_now_us() + LAST_US;
+
+    feed_last(s->feed);
+    while (!check_is_complete(s->check)) {
+        if (sim_now_us() > end)
+            sim_fail("the last batches are not copied");
+        sim_run(20 * SIM_MS);
+    }
+}
+
 /* SIGTERM with both clusters there stores everything; a new start copies nothing twice. */
 static void stop_and_start(struct scenario *s)
 {
@@ -127,6 +145,7 @@ static void stop_and_start(struct scenario *s)
     bool stored;
 
     watch_until(s, CALM_US);
+    copy_last(s);
     end = sim_now_us() + STOP_US;
     mirror_stop(s->mirror);
     while (!mirror_is_stopped(s->mirror, &stored)) {
@@ -151,8 +170,8 @@ void scenario_run(uint64_t seed, const struct scenario_options *o, struct scenar
 
     s = mem_new(sizeof(*s));
     s->seed = seed;
-    s->corrupt = o->corrupt;
     sim_begin(seed);
+    s->corrupt = o->corrupt || (o->faults == FAULTS_ANY && sim_chance(CORRUPT_SHARE));
     build(s);
     faults_plan(s, o);
     out->faults_planned = s->planned;

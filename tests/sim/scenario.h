@@ -32,7 +32,8 @@
     K(RETENTION,   "retention")   /* the source's log begins later */                             \
     K(SIZE,        "size")        /* a copy stops taking large batches for a while */             \
     K(ZOMBIE,      "zombie")      /* SIGSTOP, a second mirror, SIGCONT, kill -9 of the first */    \
-    K(MEMORY,      "memory")      /* the system gives no memory for payload now and then */
+    K(MEMORY,      "memory")      /* the system gives no memory for payload now and then */        \
+    K(MISTAKEN,    "mistaken")    /* a leader is mistaken about a producer's last sequence, and tells none */
 
 enum fault_kind {
 #define KIND(id, name) FAULT_##id,
@@ -41,11 +42,9 @@ enum fault_kind {
     FAULT_KINDS,
 };
 
-/* Happen only when they are asked for: two mirrors at once need the group protocol, and an end that loses records or
- * topics while other things go wrong leaves questions that are still open. */
-#define FAULTS_LOSS                                                                                        \
-    (1u << FAULT_UNCLEAN | 1u << FAULT_CRASH | 1u << FAULT_ANEW | 1u << FAULT_RETENTION | 1u << FAULT_ZOMBIE)
-#define FAULTS_ANY (((1u << FAULT_KINDS) - 1) & ~FAULTS_LOSS)
+/* An end loses records or topics. */
+#define FAULTS_LOSS (1u << FAULT_UNCLEAN | 1u << FAULT_CRASH | 1u << FAULT_ANEW | 1u << FAULT_RETENTION)
+#define FAULTS_ANY  ((1u << FAULT_KINDS) - 1)
 #define FAULTS_MAX 256 /* in one run */
 
 struct scenario_options {
@@ -79,6 +78,7 @@ struct scenario {
     int64_t memory_max;
     unsigned faults; /* bits of fault_kind */
     struct sim_cluster *lossy; /* which of the two loses records and topics: one side in one run */
+    bool spare_target;         /* nothing else happens to it */
     bool corrupt;    /* any byte of 10 % of all answers */
     int64_t feed_us; /* how long is written, and faults happen */
 
@@ -110,6 +110,7 @@ void fault_anew(struct scenario *s);
 void fault_retention(struct scenario *s);
 void fault_size(struct scenario *s);
 void fault_starve(struct scenario *s);
+void fault_mistake(struct scenario *s);
 void fault_topics(struct scenario *s);
 void fault_cluster_well(struct scenario *s);
 void fault_each_part(struct sim_cluster *c, void (*fn)(struct sim_part *p));
@@ -119,6 +120,5 @@ void fault_mirror_start(struct scenario *s);
 void fault_kill(struct scenario *s);
 void fault_stop(struct scenario *s);
 void fault_zombie(struct scenario *s);
-void fault_zombie_end(struct scenario *s);
 
 #endif

@@ -30,6 +30,13 @@ static void end_dial(struct sim_event *e)
     loop_sim_kick(s->loop);
 }
 
+static uint64_t dials;
+
+uint64_t net_sim_dials(void)
+{
+    return dials;
+}
+
 enum err sock_connect(struct loop *l, const struct net_addr *addr, int send_buffer,
                       int receive_buffer, sock_ready_fn *on_ready, void *arg, struct sock **out)
 {
@@ -44,6 +51,7 @@ enum err sock_connect(struct loop *l, const struct net_addr *addr, int send_buff
     s->on_ready = on_ready;
     s->arg = arg;
     s->dial.fn = end_dial;
+    dials++;
     net_addr_format(addr, s->peer, sizeof(s->peer));
     list_add_tail(loop_sim_socks(l), &s->node);
     sim_event_set(&s->dial, s->to ? 2 * s->to->latency_us : SIM_MS);

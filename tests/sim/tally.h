@@ -26,7 +26,9 @@
     T(CRASH,            "brokers that lost what was not on their disk")     \
     T(PRODUCERS_CUT,    "producers of which a restart left one batch")      \
     T(PRODUCERS_GONE,   "producers that were forgotten for their age")      \
+    T(MISTAKEN,         "producers about whose last sequence a leader was mistaken") \
     T(REPLICAS,         "partitions with too few replicas in sync")         \
+    T(BEHIND,           "partitions whose replicas stayed behind")          \
     T(TIMED_OUT,        "writes whose replication took too long")           \
     T(SESSION_LOST,     "fetch sessions that a broker dropped or refused")  \
     T(METADATA_OLD,     "metadata answers with an old leader")              \
@@ -42,7 +44,8 @@
     T(CLOCK,            "jumps of the wall clock")                          \
     T(KILL,             "kill -9 of the mirror")                            \
     T(STOP,             "SIGTERM of the mirror")                            \
-    T(ZOMBIE,           "mirrors that woke up beside their successor")      \
+    T(ZOMBIE,           "mirrors that woke up beside another one")          \
+    T(ZOMBIE_LATE,      "of these, whose flow that one had taken over")     \
     T(NO_MEMORY,        "payload blocks that the system did not give")
 
 enum tally {
