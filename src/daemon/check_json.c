@@ -95,6 +95,7 @@ static void put_topic(const struct check_flow *f, const struct check_topic *t, s
     json_open(j, '{');
     json_put_str(j, "topic", t->want->name);
     json_put_str(j, "target_topic", t->want->target_name);
+    json_put_str(j, "records_topic", t->want->route);
     json_put_c(j, "action", t->action);
     json_put_int(j, "partitions", t->want->partitions);
     json_put_int(j, "target_partitions", t->have);

@@ -57,7 +57,10 @@ static void put_topics(struct check_flow *f, struct buf *out)
         table_put(&t, " ");
         table_put(&t, "%s", all[i].action);
         table_put(&t, "%.*s", STR_ARG(all[i].want->name));
-        table_put(&t, "%.*s", STR_ARG(all[i].want->target_name));
+        if (str_eq(all[i].want->route, all[i].want->target_name))
+            table_put(&t, "%.*s", STR_ARG(all[i].want->target_name));
+        else
+            table_put(&t, "%.*s (records: %.*s)", STR_ARG(all[i].want->target_name), STR_ARG(all[i].want->route));
         table_put_int(&t, all[i].want->partitions);
         table_put_int(&t, all[i].have ? all[i].have : -1);
         if (all[i].create && f->config->replication_factor < 0)

@@ -105,7 +105,7 @@ void config_report_key(struct loader *l, struct str key, enum config_severity se
     va_end(ap);
 }
 
-struct prop *config_find(struct loader *l, struct str a, struct str b, struct str c)
+struct prop *config_find(const struct loader *l, struct str a, struct str b, struct str c)
 {
     char key[OPT_KEY_MAX];
     size_t n = a.n + b.n + c.n;
@@ -116,6 +116,29 @@ struct prop *config_find(struct loader *l, struct str a, struct str b, struct st
     memcpy(key + a.n, b.p, b.n);
     memcpy(key + a.n + b.n, c.p, c.n);
     return props_find(l->props, str_of(key, n));
+}
+
+/* What does the work of a Java class that cannot run here. */
+static const struct {
+    const char *key, *instead;
+} class_advice[] = {
+    { "topic.filter.class", "what it accepts can be said with topics and topics.exclude" },
+    { "group.filter.class", "what it accepts can be said with groups and groups.exclude" },
+    { "config.property.filter.class", "what it leaves out can be said with config.properties.exclude" },
+    { "replication.policy.class",
+      "one that keeps all names is IdentityReplicationPolicy, names by other rules are made with heliostat.topic.map" },
+    { "forwarding.admin.class", "topics are made by the principal of TARGET.admin.*" },
+    { "key.converter", "records are copied byte for byte whatever is in them: remove it" },
+    { "value.converter", "records are copied byte for byte whatever is in them: remove it" },
+    { "header.converter", "headers are copied byte for byte whatever is in them: remove it" },
+};
+
+static struct str with_advice(struct loader *l, const struct opt_row *row, struct str why)
+{
+    for (size_t i = 0; i < COUNT(class_advice); i++)
+        if (strcmp(class_advice[i].key, row->key) == 0)
+            return arena_fmt(l->a, "%.*s; %s", STR_ARG(why), class_advice[i].instead);
+    return why;
 }
 
 /* Reads the value of an entry for the first time. */
@@ -133,6 +156,8 @@ static void parse_entry(struct loader *l, const struct prop *p, const struct opt
     bad = opt_parse(&here, p->value, e, l->a, &why);
     e->parsed_by = row;
     e->sound = !bad;
+    if (bad && row->type == OPT_CLASS && !str_is_null(why))
+        why = with_advice(l, row, why);
     if (!str_is_null(why))
         config_report(l, p, bad ? CONFIG_ERROR : CONFIG_WARNING, "%.*s", STR_ARG(why));
 }

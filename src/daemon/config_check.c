@@ -4,6 +4,7 @@
  * Each check looks at finished flows and reports at the line that gave the value, if one did.
  */
 #include "daemon/config_internal.h"
+#include "mirror/topic_map.h"
 #include "mirror/topics.h"
 #include "net/dns.h"
 
@@ -37,16 +38,6 @@ static void warn_once(struct loader *l, const struct prop *p, const char *text)
             str_eq(l->problems[i].text, str_c(text)))
             return;
     config_report(l, p, CONFIG_WARNING, "%s", text);
-}
-
-static void check_transforms(struct loader *l, size_t i)
-{
-    const struct flow_config *f = &l->flows[i];
-
-    if (f->enabled && f->transforms.n)
-        config_report(l, flow_origin(l, i, "transforms"), CONFIG_ERROR,
-                      "Java transforms cannot run here, and without them the records would differ; "
-                      "remove it, or keep this flow on MirrorMaker 2");
 }
 
 /* How batches are written: values that would break the promise of heliostat.delivery are set right. */
@@ -128,12 +119,17 @@ static void check_loop(struct loader *l, size_t i)
 {
     const struct flow_config *f = &l->flows[i];
     const struct prop *p = flow_origin(l, i, "replication.policy.class");
+    const struct prop *map = flow_origin(l, i, "heliostat.topic.map");
     const struct flow_config *r;
 
-    if (!f->enabled || f->policy != FLOW_POLICY_IDENTITY || !p)
+    if (!f->enabled)
         return;
     r = reverse_of(l, f);
-    if (r && r->policy == FLOW_POLICY_IDENTITY)
+    if (map && r)
+        warn_once(l, map,
+                  "a copy that a rule has named does not tell where it is from, so the flow in the other direction takes "
+                  "it for a topic like any other; leave such names out there with topics.exclude");
+    if (p && r && f->policy == FLOW_POLICY_IDENTITY && r->policy == FLOW_POLICY_IDENTITY)
         warn_once(l, p,
                   "flows in both directions keep the names of topics, so a topic that both take "
                   "would go round for ever; give each direction topics of its own");
@@ -206,16 +202,35 @@ static void check_worker_keys(struct loader *l)
     }
 }
 
+static void check_topic_map(struct loader *l, size_t i)
+{
+    const struct prop *p = flow_origin(l, i, "heliostat.topic.map");
+    struct topic_map *map = NULL;
+    struct str why;
+
+    if (!p || config_entry_of(l, p)->compiled)
+        return;
+    config_entry_of(l, p)->compiled = true;
+    if (!topic_map_new(&l->flows[i].topic_map, l->a, &map, &why))
+        topic_map_free(&map);
+    else if (config_entry_of(l, p)->resolved)
+        config_report(l, p, CONFIG_ERROR, "the value is not a list of rules PATTERN -> NAME; mend it");
+    else
+        config_report(l, p, CONFIG_ERROR, "%.*s; mend the rule", STR_ARG(why));
+}
+
 void config_check(struct loader *l)
 {
     check_listen(l);
     check_worker_keys(l);
     for (size_t i = 0; i < l->c->flow_count; i++) {
-        check_transforms(l, i);
+        config_check_transforms(l, &l->flows[i], (const struct prop *[2]){ flow_origin(l, i, "transforms"),
+                                                                             flow_origin(l, i, "predicates") });
         check_delivery(l, i);
         check_names(l, i);
         check_addresses(l, i);
         check_loop(l, i);
         check_patterns(l, i);
+        check_topic_map(l, i);
     }
 }

@@ -318,6 +318,7 @@ static void make_flow(struct maker *m, struct cluster *s, struct cluster *t, str
     f->source_alias = f->source_cluster_alias.n ? f->source_cluster_alias : s->alias;
     f->target_alias = f->target_cluster_alias.n ? f->target_cluster_alias : t->alias;
     f->defaults_from_source = str_eq(f->use_defaults_from, STR("source"));
+    config_collect_transforms(l, flow_dotted, f);
     f->offsets_topic = f->offsets_storage_topic;
     if (f->offsets_topic.n == 0)
         f->offsets_topic = f->offset_storage_topic;

@@ -91,7 +91,7 @@ void config_report_key(struct loader *l, struct str key, enum config_severity se
 struct config_entry *config_entry_of(struct loader *l, const struct prop *p);
 
 /* The entry whose key is the joined parts; NULL: none. */
-struct prop *config_find(struct loader *l, struct str a, struct str b, struct str c);
+struct prop *config_find(const struct loader *l, struct str a, struct str b, struct str c);
 
 /* Reads an entry's value into its row's member of `into`, and notes in *origin where it came from.
  * A bad value is reported once, and leaves both alone. */
@@ -114,5 +114,11 @@ void config_keys_place(struct loader *l);  /* rows of all entries; trailing note
 void config_keys_report(struct loader *l); /* unknown, misplaced and idle keys */
 void config_flows_make(struct loader *l, const struct config_args *args);
 void config_check(struct loader *l);
+
+/* config_transforms.c; dotted: "A->B.", rest: what stands behind it in a key, of a transform or predicate that the flow
+ * names; lists: the entries of `transforms` and `predicates`. */
+bool config_is_transform(const struct loader *l, struct str dotted, struct str rest);
+void config_collect_transforms(struct loader *l, struct str dotted, struct flow_config *f);
+void config_check_transforms(struct loader *l, const struct flow_config *f, const struct prop *lists[2]);
 
 #endif

@@ -21,21 +21,27 @@ struct place {
     const char *advice; /* of MISPLACED: %s stands for the rest of the key */
 };
 
+#define MISPLACED_OVERRIDE(side) \
+    "Connect gives it to its own client for positions, not to what mirrors; write it as " side ".%s behind the flow"
+
 static const struct client_prefix {
     struct str text;
     enum client_kind kind;
     bool in_cluster; /* A.text too; else only A->B.text */
+    const char *idle; /* why it has no effect; NULL: it has */
 } client_prefixes[] = {
-    { STR("consumer."), CLIENT_CONSUMER, true },
-    { STR("producer.override."), CLIENT_PRODUCER, false },
-    { STR("producer."), CLIENT_PRODUCER, true },
-    { STR("admin."), CLIENT_ADMIN, true },
-    { STR("source.consumer."), CLIENT_CONSUMER, false },
-    { STR("source.producer."), CLIENT_PRODUCER, false },
-    { STR("source.admin."), CLIENT_ADMIN, false },
-    { STR("target.consumer."), CLIENT_CONSUMER, false },
-    { STR("target.producer."), CLIENT_PRODUCER, false },
-    { STR("target.admin."), CLIENT_ADMIN, false },
+    { STR("consumer.override."), CLIENT_CONSUMER, false, MISPLACED_OVERRIDE("source") },
+    { STR("consumer."), CLIENT_CONSUMER, true, NULL },
+    { STR("producer.override."), CLIENT_PRODUCER, false, NULL },
+    { STR("producer."), CLIENT_PRODUCER, true, NULL },
+    { STR("admin.override."), CLIENT_ADMIN, false, MISPLACED_OVERRIDE("target") },
+    { STR("admin."), CLIENT_ADMIN, true, NULL },
+    { STR("source.consumer."), CLIENT_CONSUMER, false, NULL },
+    { STR("source.producer."), CLIENT_PRODUCER, false, NULL },
+    { STR("source.admin."), CLIENT_ADMIN, false, NULL },
+    { STR("target.consumer."), CLIENT_CONSUMER, false, NULL },
+    { STR("target.producer."), CLIENT_PRODUCER, false, NULL },
+    { STR("target.admin."), CLIENT_ADMIN, false, NULL },
 };
 
 /* The longest alias that begins s and is followed by `end`; null: none. */
@@ -104,13 +110,21 @@ static bool judge_client(struct place *at, struct str key)
         const struct client_prefix *c = &client_prefixes[i];
         const struct opt_row *row;
 
-        if (!str_starts(at->rest, c->text) || (at->scope != FLOW && !c->in_cluster))
+        if (!str_starts(at->rest, c->text))
+            continue;
+        row = opt_find(&client_opts, str_part(at->rest, c->text.n, at->rest.n), c->kind);
+        if (row && at->scope != FLOW && !c->in_cluster) {
+            misplaced(at, row, "MirrorMaker 2 reads it for a single flow only; write SOURCE->TARGET.%s");
+            return true;
+        }
+        if (at->scope != FLOW && !c->in_cluster)
             continue;
         skip(at, key, c->text.n);
         at->kind = c->kind;
-        row = opt_find(&client_opts, at->rest, c->kind);
         at->verdict = UNKNOWN;
-        if (row && at->scope == TOP)
+        if (row && c->idle)
+            misplaced(at, row, c->idle);
+        else if (row && at->scope == TOP)
             misplaced(at, row,
                       "MirrorMaker 2 does not read it without a cluster either; write CLUSTER.%s");
         else if (row)
@@ -154,7 +168,8 @@ static void judge_cluster(struct place *at, struct str key)
 {
     const struct opt_row *row;
 
-    if (judge_client(at, key))
+    row = opt_find(&flow_opts, at->rest, FLOW_TARGET); /* admin.listeners is no client's */
+    if (!row && judge_client(at, key))
         return;
     if (config_is_security_key(at->rest)) {
         judge_row(at, opt_find(&client_opts, at->rest, CLIENT_ALL));
@@ -178,7 +193,7 @@ static void judge_cluster(struct place *at, struct str key)
     }
 }
 
-static void judge_flow(struct place *at, struct str key)
+static void judge_flow(const struct loader *l, struct place *at, struct str key)
 {
     const struct opt_row *row = opt_find(&flow_opts, at->rest, FLOW_ANY | FLOW_OWN);
     struct str cluster =
@@ -188,6 +203,8 @@ static void judge_flow(struct place *at, struct str key)
 
     if (str_eq(at->source, at->target)) {
         misplaced(at, row, "a cluster is not mirrored to itself; remove %s");
+    } else if (config_is_transform(l, str_part(at->prefix, 0, at->source.n + at->target.n + 3), at->rest)) {
+        at->verdict = GOOD;
     } else if (row) {
         judge_row(at, row);
     } else if (judge_client(at, key)) {
@@ -215,7 +232,7 @@ static void judge(const struct loader *l, struct str key, struct place *at)
     else if (at->scope == CLUSTER)
         judge_cluster(at, key);
     else
-        judge_flow(at, key);
+        judge_flow(l, at, key);
 }
 
 /* Where " #" begins in a value, with the blanks before it; or the value's end. */

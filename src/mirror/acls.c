@@ -83,7 +83,7 @@ static bool place_topics(const struct acl_rules *r, const struct kafka_describe_
 
     if (!r->prefixed || (!all && t->pattern_type != ACL_PREFIXED))
         return false;
-    name = policy_remote(r->policy, prefix, a);
+    name = policy_prefix(r->policy, prefix, a);
     if (name.n == 0)
         return false;
     *out = (struct place){ arena_str(a, name), ACL_PREFIXED, !has_mirrored(r, prefix) };

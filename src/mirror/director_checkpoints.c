@@ -15,7 +15,7 @@ static struct flow_port *find_port(void *arg, struct str topic, int32_t partitio
     HASH_FIND(hh, d->topics, topic.p, topic.n, m);
     if (!m || partition < 0 || partition >= m->partitions)
         return NULL;
-    *target_topic = m->target_name;
+    *target_topic = m->route;
     return director_port_of(d, topic, partition);
 }
 

@@ -16,6 +16,7 @@
 #include "mirror/filter.h"
 #include "mirror/policy.h"
 #include "mirror/topics.h"
+#include "mirror/transforms.h"
 
 #include <uthash.h>
 
@@ -41,6 +42,8 @@ struct stored {
     struct offset_part *parts; /* of its offset map, in no order; their bytes are own memory */
     size_t parts_n, parts_room;
     struct offset_part rest;   /* from the pair, likewise */
+    struct str copy;           /* the pair's topic of the target, likewise; null: not told */
+    uint32_t filter;           /* what left records out */
     bool has_rest;
     size_t key_n;
     char key[]; /* "topic\0partition" */
@@ -50,6 +53,7 @@ struct stored {
 struct mirrored {
     UT_hash_handle hh;
     struct str name, target_name; /* own memory */
+    struct str route; /* where the records go, likewise: target_name, unless a transform renames it */
     struct uuid id;
     int32_t partitions; /* handed to workers: [0, partitions) */
     int32_t replicas;   /* of the copy; 0: not known */
@@ -75,6 +79,7 @@ enum refresh_step {
     REFRESH_CONFIGS,
     REFRESH_CREATE,
     REFRESH_GROW,
+    REFRESH_ROUTES, /* topics that transforms send records to */
     REFRESH_DONE,
 };
 
@@ -127,6 +132,7 @@ struct director {
     const struct flow_config *config;
     struct policy *policy;
     struct filter *topic_filter;
+    struct transforms *transforms; /* made at the first look for topics; NULL: none */
     struct cluster *source, *target;
     struct cluster_listener source_changed, target_changed;
     enum director_state state;
@@ -262,9 +268,9 @@ void director_ask_memory(struct director *d); /* fills id_memory_ms, and tells t
 /* director_load.c */
 void director_load(struct director *d);
 void director_name(struct director *d);
-/* The stored beginning of a partition, taken out of the table; false: none. */
-bool director_take_stored(struct director *d, struct str topic, int32_t partition,
-                          struct relay_start *out);
+/* The stored beginning of a partition for this copy, taken out of the table; false: none. */
+bool director_take_stored(struct director *d, struct str topic, int32_t partition, struct str copy, struct relay_start *out);
+bool director_has_stored(const struct director *d, struct str topic); /* its first partition, not taken yet */
 void director_stored_free(struct director *d);
 
 /* director_limits.c */
@@ -276,10 +282,8 @@ void director_limits_ask(struct director *d, struct str topic, int64_t raise_to)
 
 /* director_configs.c */
 void director_configs_init(struct director_configs *c);
-/* The first round begins now. */
-void director_configs_start(struct director *d);
-/* The next round begins now instead of when it is due. */
-void director_configs_soon(struct director *d);
+void director_configs_start(struct director *d); /* the first round begins now */
+void director_configs_soon(struct director *d); /* the next round begins now instead of when it is due */
 void director_configs_stop(struct director *d);
 void director_configs_fini(struct director_configs *c);
 
@@ -290,8 +294,7 @@ void director_checkpoints_stop(struct director *d);
 /* director_topics.c */
 void director_refresh(struct director *d);
 struct flow_port *director_port_of(struct director *d, struct str topic, int32_t partition);
-/* For `check`, of a flow that is not enabled: a plan without topics. */
-void director_tell_heartbeats(struct director *d);
+void director_tell_heartbeats(struct director *d); /* for `check`, of a flow that is not enabled: no topics */
 void director_topics_free(struct director *d);
 
 #endif

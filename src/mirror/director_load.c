@@ -64,6 +64,7 @@ static void stored_free(struct stored *s)
     for (size_t i = 0; i < s->parts_n; i++)
         part_free(&s->parts[i]);
     part_free(&s->rest);
+    mem_free((char *)(uintptr_t)s->copy.p);
     mem_free(s->parts);
     mem_free(s);
 }
@@ -151,7 +152,17 @@ static struct offset_map *make_map(struct stored *s)
                               s->start.pair.target);
 }
 
-bool director_take_stored(struct director *d, struct str topic, int32_t partition,
+/* The pair speaks of another topic of the target: the rules of names were changed. Copying goes on where it was, into
+ * the new one, and what the old one got says nothing of it. */
+static void forget_pair(struct director *d, struct stored *s, struct str topic, int32_t partition, struct str copy)
+{
+    log_event(EV_COPY_RENAMED, kv_str("flow", d->config->name), kv_str("topic", topic), kv_int("partition", partition),
+              kv_str("was", s->copy), kv_str("now", copy), kv_int("offset", s->start.pair.source));
+    s->start.has_pair = false;
+    s->start.next = MAX(s->start.next, MAX(s->start.pair.source, s->start.pair.reserved));
+}
+
+bool director_take_stored(struct director *d, struct str topic, int32_t partition, struct str copy,
                           struct relay_start *out)
 {
     char key[KEY_MAX];
@@ -161,11 +172,24 @@ bool director_take_stored(struct director *d, struct str topic, int32_t partitio
     HASH_FIND(hh, d->stored, key, n, s);
     if (!s)
         return false;
+    if (s->start.has_pair && !str_is_null(s->copy) && !str_eq(s->copy, copy))
+        forget_pair(d, s, topic, partition, copy);
     *out = s->start;
+    out->filter_id = s->filter;
     out->map = make_map(s);
     HASH_DEL(d->stored, s);
     stored_free(s);
     return out->has_pair || out->next >= 0;
+}
+
+bool director_has_stored(const struct director *d, struct str topic)
+{
+    char key[KEY_MAX];
+    size_t n = make_key(key, sizeof(key), topic, 0);
+    const struct stored *s;
+
+    HASH_FIND(hh, d->stored, key, n, s);
+    return s && s->start.has_pair;
 }
 
 void director_stored_free(struct director *d)
@@ -236,6 +260,9 @@ static void on_state(void *arg, const struct topic_record *r)
     }
     at->start.has_pair = !s.removed;
     at->start.pair = s.pair;
+    mem_free((char *)(uintptr_t)at->copy.p);
+    at->copy = str_is_null(s.copy) ? STR_NULL : own_copy(s.copy);
+    at->filter = s.filter;
     part_free(&at->rest);
     at->has_rest = s.has_rest;
     if (s.has_rest)

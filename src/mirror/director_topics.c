@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/must.h"
 
 #include <string.h>
 
@@ -31,6 +32,25 @@ static void next_step(struct director *d, enum refresh_step to)
     director_wake(d);
 }
 
+/* This process carries it, or an earlier one has. */
+static bool is_ours(void *arg, struct str topic)
+{
+    struct director *d = arg;
+    const struct mirrored *m;
+
+    HASH_FIND(hh, d->topics, topic.p, topic.n, m);
+    return (m && m->partitions > 0) || director_has_stored(d, topic);
+}
+
+static struct transforms *get_transforms(struct director *d)
+{
+    struct transforms_fault fault;
+
+    if (d->config->transforms.n && !d->transforms)
+        must_say(transforms_new(d->config, &d->arena, &d->transforms, &fault) == E_OK, "a transform that was not checked");
+    return d->transforms;
+}
+
 static void on_source_listed(struct call *call)
 {
     struct director *d = container_of(call, struct director, call);
@@ -48,6 +68,8 @@ static void on_source_listed(struct call *call)
     p = d->plan = plan_new(&d->plan_arena, (size_t)r->topics.n, loop_wall_ms(d->loop));
     for (int32_t i = 0; i < r->topics.n; i++)
         plan_add_source(p, d->policy, d->topic_filter, &r->topics.at[i]);
+    plan_route(p, get_transforms(d));
+    plan_refuse_collisions(p, is_ours, d);
     next_step(d, REFRESH_LIST_TARGET);
 }
 
@@ -79,10 +101,15 @@ static void list_target(struct director *d)
 {
     struct kafka_metadata_request *q = &d->request.metadata;
 
-    fill_names(d, q, d->plan->wants_n);
-    for (size_t i = 0; i < d->plan->wants_n; i++)
-        if (!d->plan->wants[i].unnameable)
-            q->topics.at[q->topics.n++].name = d->plan->wants[i].target_name;
+    fill_names(d, q, d->plan->wants_n * 2);
+    for (size_t i = 0; i < d->plan->wants_n; i++) {
+        const struct topic_want *w = &d->plan->wants[i];
+
+        if (!w->unnameable)
+            q->topics.at[q->topics.n++].name = w->target_name;
+        if (!w->unnameable && !str_eq(w->route, w->target_name))
+            q->topics.at[q->topics.n++].name = w->route;
+    }
     if (q->topics.n)
         director_call(d, d->target, API_METADATA, ROUTE_ANY, on_target_listed);
     else
@@ -180,6 +207,34 @@ static void create_topics(struct director *d)
         next_step(d, REFRESH_GROW);
 }
 
+static void on_routes(struct call *call)
+{
+    struct director *d = container_of(call, struct director, call);
+    const struct kafka_metadata_response *r = call->response;
+
+    if (director_call_failed(d, "looking for the topics that transforms send records to"))
+        return;
+    for (int32_t i = 0; i < r->topics.n; i++)
+        plan_take_route(d->plan, r->topics.at[i].name, r->topics.at[i].error_code);
+    next_step(d, REFRESH_DONE);
+}
+
+/* As MirrorMaker 2's producer does: it creates no topic, but its question may make the broker do so. */
+static void ask_routes(struct director *d)
+{
+    struct kafka_metadata_request *q = &d->request.metadata;
+
+    fill_names(d, q, d->plan->wants_n);
+    q->allow_auto_topic_creation = true;
+    for (size_t i = 0; i < d->plan->wants_n; i++)
+        if (plan_misses_route(d->plan, &d->plan->wants[i]))
+            q->topics.at[q->topics.n++].name = d->plan->wants[i].route;
+    if (q->topics.n)
+        director_call(d, d->target, API_METADATA, ROUTE_ANY, on_routes);
+    else
+        next_step(d, REFRESH_DONE);
+}
+
 static void on_grown(struct call *call)
 {
     struct director *d = container_of(call, struct director, call);
@@ -194,7 +249,7 @@ static void on_grown(struct call *call)
             plan_take_grown(d->plan, g, r->results.at[i].error_code, r->results.at[i].error_message,
                             d->config);
     }
-    next_step(d, REFRESH_DONE);
+    next_step(d, REFRESH_ROUTES);
 }
 
 static void grow_topics(struct director *d)
@@ -215,7 +270,7 @@ static void grow_topics(struct director *d)
     if (q->topics.n)
         director_call(d, d->target, API_CREATE_PARTITIONS, ROUTE_CONTROLLER, on_grown);
     else
-        next_step(d, REFRESH_DONE);
+        next_step(d, REFRESH_ROUTES);
 }
 
 struct flow_port *director_port_of(struct director *d, struct str topic, int32_t partition)
@@ -229,9 +284,9 @@ static void adopt(struct director *d, struct mirrored *m, int32_t partition)
 {
     struct relay_start start = { .next = -1 };
 
-    (void)director_take_stored(d, m->name, partition, &start);
+    (void)director_take_stored(d, m->name, partition, m->route, &start);
     start.from_earliest = d->ready;
-    flow_port_adopt(director_port_of(d, m->name, partition), m->name, m->target_name, partition, &start);
+    flow_port_adopt(director_port_of(d, m->name, partition), m->name, m->route, partition, &start);
     d->partitions_n++;
 }
 
@@ -258,6 +313,7 @@ static struct mirrored *get_mirrored(struct director *d, const struct topic_want
     m = mem_new(sizeof(*m));
     m->name = own(w->name);
     m->target_name = own(w->target_name);
+    m->route = own(w->route);
     HASH_ADD_KEYPTR(hh, d->topics, m->name.p, m->name.n, m);
     return m;
 }
@@ -267,6 +323,7 @@ static void free_mirrored(struct director *d, struct mirrored *m)
     HASH_DEL(d->topics, m);
     mem_free((char *)(uintptr_t)m->name.p);
     mem_free((char *)(uintptr_t)m->target_name.p);
+    mem_free((char *)(uintptr_t)m->route.p);
     mem_free(m);
 }
 
@@ -382,6 +439,9 @@ void director_refresh(struct director *d)
     case REFRESH_GROW:
         grow_topics(d);
         break;
+    case REFRESH_ROUTES:
+        ask_routes(d);
+        break;
     case REFRESH_DONE:
         d->refresh_step = REFRESH_LIST_SOURCE;
         if (d->plan_only)
@@ -398,4 +458,5 @@ void director_topics_free(struct director *d)
 
     HASH_ITER(hh, d->topics, m, next)
         free_mirrored(d, m);
+    transforms_free(&d->transforms);
 }

@@ -107,6 +107,19 @@ void flow_take_memory(struct flow *f, int64_t id_memory_ms)
         producer_set_id_memory(f->producer, f->careful_age_ms);
 }
 
+static void make_transforms(struct flow *f)
+{
+    struct transforms_fault fault;
+    struct arena a;
+
+    if (f->config->transforms.n == 0)
+        return;
+    arena_init(&a, 16 * MiB);
+    must_say(transforms_new(f->config, &a, &f->transforms, &fault) == E_OK, "a transform that was not checked");
+    f->policy = policy_new(f->config);
+    arena_fini(&a);
+}
+
 struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_config *config,
                       const struct flow_identity *id)
 {
@@ -138,6 +151,7 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
     cluster_listen(f->target, &f->target_changed);
     timer_init(&f->tick, on_tick);
     timer_set_ms(l, &f->tick, TICK_MS);
+    make_transforms(f);
     flow_store_start(f, id);
     offset_syncs_start(f);
     if (!str_is_null(id->txn.id))
@@ -175,6 +189,8 @@ void flow_free(struct flow **fp)
     cluster_free(&f->source);
     cluster_free(&f->target);
     record_path_free(&f->record_path);
+    transforms_free(&f->transforms);
+    policy_free(&f->policy);
     mem_free(f->gather);
     arena_fini(&f->names);
     arena_fini(&f->loss_names);
@@ -300,6 +316,7 @@ static void add_counts(struct flow_counts *to, const struct flow_counts *c)
     to->decoded_batches += c->decoded_batches;
     to->coalesced_batches += c->coalesced_batches;
     to->retimed_records += c->retimed_records;
+    to->filtered_records += c->filtered_records;
     to->dropped_batches += c->dropped_batches;
     to->retries += c->retries;
     to->skipped_records += c->skipped_records;

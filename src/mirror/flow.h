@@ -41,7 +41,7 @@ struct flow_silent {
 struct flow_counts {
     uint64_t records, bytes, relayed_batches, decoded_batches, dropped_batches, retries;
     uint64_t foreign_records; /* target offsets between ours that others took */
-    uint64_t skipped_records, coalesced_batches, retimed_records;
+    uint64_t skipped_records, coalesced_batches, retimed_records, filtered_records;
     uint64_t repeated_records, lost_records;
 };
 

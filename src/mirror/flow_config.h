@@ -51,6 +51,8 @@ struct flow_config {
     struct str offsets_topic;               /* at the target, resolved: mm2-offsets.A.internal */
     const struct str_pair *offsets_configs; /* topic configs from offset.storage.<config> */
     size_t offsets_config_count;
+    const struct str_pair *transform_settings; /* "transforms.a.type" and the like, "predicates.p.name" */
+    size_t transform_settings_n;
     bool defaults_from_source; /* use.defaults.from is exactly "source" */
 
     /* Rows of flow.opt. `enabled` false: the flow only writes heartbeats, if those are enabled.

@@ -12,7 +12,9 @@
 #include "loop/backoff.h"
 #include "mirror/flow.h"
 #include "mirror/offset_syncs.h"
+#include "mirror/policy.h"
 #include "mirror/relay_map.h"
+#include "mirror/transforms.h"
 #include "wire/batch.h"
 
 #include <uthash.h>
@@ -50,6 +52,8 @@ struct flow {
     uint64_t syncs_put;
     struct topic_writer *notes; /* parts of maps and losses, never in a transaction; else it is `state` */
     struct flow_txn *txn; /* NULL: batches are written outside of transactions */
+    struct transforms *transforms; /* NULL: none */
+    struct policy *policy;         /* with these: names of copies before they rename them */
     struct record_path *record_path; /* made at the first batch that needs it */
     struct gather *gather;           /* likewise */
     void (*ask_limits)(void *arg, struct str target_topic, int64_t raise_to);
@@ -183,6 +187,11 @@ struct relay {
     int64_t oversize_at;  /* the record that is too large, once all before it are acknowledged; -1: none */
     size_t oversize_bytes;
     int64_t retime_before; /* source offset: records before it get times that the target takes; -1: none */
+
+    /* Transforms; NULL: none touches its records. */
+    struct transforms_plan *transforms;
+    uint32_t filter_id; /* of what leaves records out; 0: nothing */
+    bool filter_changed; /* records beyond the pair were written with another filter, so they cannot be counted */
 
     bool coalescing;     /* the last answers brought many small batches */
     uint32_t answers_without; /* in a row, while coalescing */

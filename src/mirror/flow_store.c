@@ -21,6 +21,7 @@ void flow_store_put_pair(struct flow *f, struct relay *r, const struct pair *pai
     buf_init(&value, 64 * KiB);
     state_format_pair_key(&key, relay_topic(r), relay_partition(r));
     state_format_pair(&value, &p);
+    state_add_copy(&value, r->target_topic, r->filter_id);
     relay_map_store(r, &p, &value);
     r->state_ticket = topic_writer_put(f->state, -1, buf_str(&key), buf_str(&value), -1);
     buf_fini(&key);

@@ -19,19 +19,28 @@ struct plan *plan_new(struct arena *a, size_t topics_max, int64_t now_ms)
     p->topics_max = topics_max;
     p->wants = arena_array(a, topics_max, sizeof(*p->wants));
     p->ids = arena_array(a, topics_max, sizeof(*p->ids));
-    p->haves = arena_array(a, topics_max, sizeof(*p->haves));
+    p->haves = arena_array(a, topics_max * 2, sizeof(*p->haves)); /* routes too */
     p->refused = arena_array(a, topics_max, sizeof(*p->refused));
     p->faults = arena_array(a, topics_max * 2, sizeof(*p->faults));
     return p;
 }
 
-static void add_fault(struct plan *p, struct str target_name, int32_t kerr, struct str text)
+static void add_fault_of(struct plan *p, struct str target_name, const struct topic_want *want, const char *code,
+                         struct str text)
 {
+    struct plan_described *f;
+
     if (p->faults_n == p->topics_max * 2)
         return;
-    p->faults[p->faults_n].target_name = target_name;
-    fault_set(&p->faults[p->faults_n].fault, p->now_ms, kerr_name(kerr), "%.*s", STR_ARG(text));
-    p->faults_n++;
+    f = &p->faults[p->faults_n++];
+    f->target_name = target_name;
+    f->want = want;
+    fault_set(&f->fault, p->now_ms, code, "%.*s", STR_ARG(text));
+}
+
+static void add_fault(struct plan *p, struct str target_name, int32_t kerr, struct str text)
+{
+    add_fault_of(p, target_name, NULL, kerr_name(kerr), text);
 }
 
 /* What to do, with the right that is missing where one is. */
@@ -48,9 +57,12 @@ static const char *advice(int32_t kerr, const char *right)
 }
 
 /* A copy that no broker would create is not even asked for: no partition of it could ever start. */
-static void judge_name(struct plan *p, struct topic_want *w)
+static void judge_name(struct plan *p, struct topic_want *w, const struct policy *policy)
 {
     struct str why = topics_name_fault(w->target_name, p->arena);
+    if (str_is_null(why) && policy_is_own(policy, w->name, w->target_name))
+        why = arena_fmt(p->arena, "a rule of heliostat.topic.map gives its copy the name %.*s, which is that of an internal "
+                        "topic: mend the rule", STR_ARG(w->target_name));
 
     w->unnameable = !str_is_null(why);
     if (w->unnameable)
@@ -72,13 +84,108 @@ void plan_add_source(struct plan *p, const struct policy *policy, struct filter 
     w = &p->wants[p->wants_n];
     p->ids[p->wants_n++] = t->topic_id;
     w->name = arena_str(p->arena, t->name);
-    w->target_name = policy_remote(policy, w->name, p->arena);
+    w->route = w->target_name = policy_remote(policy, w->name, p->arena);
     w->partitions = t->error_code ? 0 : t->partitions.n;
-    judge_name(p, w);
+    judge_name(p, w, policy);
     if (t->error_code && !w->unnameable)
         add_fault(p, w->target_name, t->error_code,
                   arena_fmt(p->arena, "the source does not describe topic %.*s: %s%s", STR_ARG(w->name),
                             kerr_text(t->error_code), advice(t->error_code, "Describe")));
+}
+
+/* --- records that go elsewhere than to the copy --- */
+
+void plan_route(struct plan *p, struct transforms *t)
+{
+    for (size_t i = 0; t && i < p->wants_n; i++) {
+        struct topic_want *w = &p->wants[i];
+        struct str why;
+
+        if (w->unnameable)
+            continue;
+        w->route = transforms_route(t, w->target_name, p->arena);
+        why = str_eq(w->route, w->target_name) ? STR_NULL : topics_name_fault(w->route, p->arena);
+        if (str_is_null(why))
+            continue;
+        w->unnameable = true;
+        add_fault_of(p, w->target_name, w, kerr_name(KERR_INVALID_TOPIC_EXCEPTION),
+                     arena_fmt(p->arena, "a RegexRouter renames the copy %.*s: %.*s", STR_ARG(w->target_name), STR_ARG(why)));
+    }
+}
+
+bool plan_misses_route(const struct plan *p, const struct topic_want *w)
+{
+    return !w->unnameable && !str_eq(w->route, w->target_name) && !plan_find_have(p, w->route);
+}
+
+void plan_take_route(struct plan *p, struct str route, int32_t kerr)
+{
+    if (kerr == KERR_NONE || kerr == KERR_LEADER_NOT_AVAILABLE)
+        return;
+    for (size_t i = 0; i < p->wants_n; i++) {
+        struct topic_want *w = &p->wants[i];
+
+        if (!w->unnameable && str_eq(w->route, route))
+            add_fault_of(p, w->target_name, w, kerr_name(kerr),
+                         arena_fmt(p->arena, "a RegexRouter sends the records to %.*s, which the target does not have and "
+                                   "does not make by itself: create it with %d partitions there, or rename with "
+                                   "heliostat.topic.map, which does", STR_ARG(route), w->partitions));
+    }
+}
+
+/* --- two topics, one copy --- */
+
+static int by_copy(const void *a, const void *b)
+{
+    const struct topic_want *x = *(struct topic_want *const *)a, *y = *(struct topic_want *const *)b;
+    int c = str_cmp(x->route, y->route);
+
+    return c ? c : str_cmp(x->name, y->name);
+}
+
+static void refuse(struct plan *p, struct topic_want *w, const struct topic_want *other, bool goes_on)
+{
+    w->unnameable = true;
+    add_fault_of(p, w->target_name, w, "COLLISION",
+                 arena_fmt(p->arena, "the copy would be named %.*s, and so would that of topic %.*s%s: one copy takes one "
+                           "topic; mend heliostat.topic.map (or the transform that renames), or leave one of them out "
+                           "with topics.exclude", STR_ARG(w->route), STR_ARG(other->name),
+                           goes_on ? ", which has it already and goes on" : ""));
+}
+
+/* all[0..n): the topics of one copy. */
+static void judge_collision(struct plan *p, struct topic_want **all, size_t n, bool (*is_ours)(void *arg, struct str topic),
+                            void *arg)
+{
+    size_t ours = 0, owner = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!is_ours || !is_ours(arg, all[i]->name))
+            continue;
+        owner = i;
+        ours++;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (ours != 1 || i != owner)
+            refuse(p, all[i], ours == 1 ? all[owner] : all[i ? 0 : 1], ours == 1);
+}
+
+void plan_refuse_collisions(struct plan *p, bool (*is_ours)(void *arg, struct str topic), void *arg)
+{
+    struct topic_want **all = arena_array(p->arena, p->wants_n, sizeof(*all));
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->wants_n; i++)
+        if (!p->wants[i].unnameable)
+            all[n++] = &p->wants[i];
+    if (n)
+        qsort(all, n, sizeof(*all), by_copy);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && str_eq(all[i]->route, all[end]->route); end++)
+            ;
+        if (end - i > 1)
+            judge_collision(p, all + i, end - i, is_ours, arg);
+    }
 }
 
 void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic *t)
@@ -96,10 +203,15 @@ void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic 
     };
 }
 
-static bool is_faulty(const struct plan *p, struct str target_name)
+static bool is_about(const struct plan_described *f, const struct topic_want *w)
+{
+    return f->want ? f->want == w : str_eq(f->target_name, w->target_name);
+}
+
+static bool is_faulty(const struct plan *p, const struct topic_want *w)
 {
     for (size_t i = 0; i < p->faults_n; i++)
-        if (str_eq(p->faults[i].target_name, target_name))
+        if (is_about(&p->faults[i], w))
             return true;
     return false;
 }
@@ -131,7 +243,7 @@ void plan_decide(struct plan *p)
     for (size_t i = 0; i < n; i++) {
         size_t want = (size_t)(actions[i].want - p->wants);
 
-        if (is_faulty(p, actions[i].want->target_name))
+        if (is_faulty(p, actions[i].want))
             continue;
         if (actions[i].kind == TOPIC_CREATE) {
             p->create_of[want] = &p->creates[p->creates_n++];
@@ -331,7 +443,7 @@ const struct fault *plan_fault(const struct plan *p, const struct topic_want *w)
     if (g && fault_is_set(&g->fault))
         return &g->fault;
     for (size_t k = 0; k < p->faults_n; k++)
-        if (str_eq(p->faults[k].target_name, w->target_name))
+        if (is_about(&p->faults[k], w))
             return &p->faults[k].fault;
     return NULL;
 }

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "mirror/policy.h"
 #include "mirror/topics.h"
+#include "mirror/transforms.h"
 #include "wire/api.h"
 #include "wire/kerr.h"
 
@@ -63,6 +64,7 @@ struct plan {
     size_t refused_n;
     struct plan_described { /* badly, at either side */
         struct str target_name;
+        const struct topic_want *want; /* NULL: all of that name */
         struct fault fault;
     } *faults;
     size_t faults_n, topics_max;
@@ -72,6 +74,14 @@ struct plan {
 struct plan *plan_new(struct arena *a, size_t topics_max, int64_t now_ms);
 void plan_add_source(struct plan *p, const struct policy *policy, struct filter *f,
                      const struct kafka_metadata_response_topic *t);
+/* After all sources: where transforms send the records of each copy. */
+void plan_route(struct plan *p, struct transforms *t);
+/* After plan_decide: whether the records go to a topic that is not there; the broker may make it when asked for it. */
+bool plan_misses_route(const struct plan *p, const struct topic_want *w);
+void plan_take_route(struct plan *p, struct str route, int32_t kerr);
+/* After that: no two topics may have one copy. One that the mirror has carried before goes on, the others cannot
+ * have that copy; where none has, or several have, none may. is_ours may be NULL: none has. */
+void plan_refuse_collisions(struct plan *p, bool (*is_ours)(void *arg, struct str topic), void *arg);
 void plan_add_target(struct plan *p, const struct kafka_metadata_response_topic *t);
 void plan_decide(struct plan *p);
 void plan_add_configs(struct plan *p, const struct kafka_describe_configs_response *r,

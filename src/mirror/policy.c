@@ -1,9 +1,11 @@
-/* policy.c -- MirrorMaker 2's two replication policies.
+/* policy.c -- MirrorMaker 2's two replication policies, and names by rules (topic_map.c) before them.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mirror/policy.h"
 
 #include "base/alloc.h"
+#include "base/must.h"
+#include "mirror/topic_map.h"
 
 #include <string.h>
 
@@ -12,6 +14,7 @@ struct policy {
     struct str separator, internal_separator; /* own memory */
     struct str source_alias, target_alias;
     bool heartbeats; /* heartbeats.replication.enabled */
+    struct topic_map *map; /* NULL: no rules */
 };
 
 static struct str own(struct str s)
@@ -25,6 +28,16 @@ static void disown(struct str *s)
     *s = STR_NULL;
 }
 
+static void take_map(struct policy *p, const struct flow_config *c)
+{
+    struct arena a;
+    struct str why;
+
+    arena_init(&a, 1 * MiB);
+    must_say(topic_map_new(&c->topic_map, &a, &p->map, &why) == E_OK, "a rule of heliostat.topic.map that was not checked");
+    arena_fini(&a);
+}
+
 struct policy *policy_new(const struct flow_config *c)
 {
     struct policy *p = mem_new(sizeof(*p));
@@ -36,6 +49,8 @@ struct policy *policy_new(const struct flow_config *c)
     p->source_alias = own(c->source_alias);
     p->target_alias = own(c->target_alias);
     p->heartbeats = c->heartbeats_replication_enabled;
+    if (c->topic_map.n)
+        take_map(p, c);
     return p;
 }
 
@@ -49,6 +64,7 @@ void policy_free(struct policy **pp)
     disown(&p->internal_separator);
     disown(&p->source_alias);
     disown(&p->target_alias);
+    topic_map_free(&p->map);
     mem_free(p);
     *pp = NULL;
 }
@@ -65,6 +81,19 @@ static bool is_by_default(const struct policy *p, struct str topic)
 }
 
 struct str policy_remote(const struct policy *p, struct str topic, struct arena *a)
+{
+    struct str name = policy_mapped(p, topic, a);
+
+    return str_is_null(name) ? policy_prefix(p, topic, a) : name;
+}
+
+/* Heartbeats keep their names: hops are counted by them. */
+struct str policy_mapped(const struct policy *p, struct str topic, struct arena *a)
+{
+    return p->map && !policy_is_heartbeats(p, topic) ? topic_map_apply(p->map, topic, a) : STR_NULL;
+}
+
+struct str policy_prefix(const struct policy *p, struct str topic, struct arena *a)
 {
     return is_by_default(p, topic) ? join(a, p->source_alias, p->separator, topic) : topic;
 }
@@ -163,6 +192,11 @@ bool policy_is_internal(const struct policy *p, struct str topic)
 
     return mm2 || is_checkpoints(p, topic) || str_starts(topic, STR("__")) ||
            str_starts(topic, STR("."));
+}
+
+bool policy_is_own(const struct policy *p, struct str topic, struct str copy)
+{
+    return p->map && !policy_is_heartbeats(p, topic) && (policy_is_internal(p, copy) || policy_is_heartbeats(p, copy));
 }
 
 struct str policy_state_topic(const struct policy *p, struct str source_alias, struct arena *a)

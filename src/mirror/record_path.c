@@ -7,8 +7,9 @@
  *                                          ^                                      |
  *                                          +-------- each half of the records <---+ no
  *
- * Always: what is left out stands at the front (offsets rise), so the kept records are a tail of each
- * source's and a position in it is a plain copy of the reader. Nothing is emitted before all is made.
+ * Always: what is trimmed or skipped stands at the front (offsets rise), so the kept records are in a tail of each
+ * source's and a position in it is a plain copy of the reader. What a transform leaves out may stand anywhere: the survey
+ * does not count it, and whoever takes records passes over it. Nothing is emitted before all is made.
  */
 #include "mirror/record_path.h"
 
@@ -41,6 +42,7 @@ struct record_path {
     struct buf runs;     /* struct record_run, of all batches made */
     struct buf skipped;  /* struct record_run, of skipped records */
     struct buf made;     /* struct made */
+    struct buf headers;  /* of one record that a transform has changed */
 };
 
 /* One batch that is being read. */
@@ -50,6 +52,7 @@ struct source {
     size_t unpacked_at;        /* in `unpacked`, which still may move while others are opened */
     bool unpacked, append_time; /* append_time: its records get the time of the batch */
     struct record_reader at;   /* the first record that stays */
+    int32_t kept;              /* from there on */
 };
 
 /* Records that stand together in the sources' areas. */
@@ -84,6 +87,7 @@ struct record_path *record_path_new(void)
     buf_init(&rp->runs, SIZE_MAX);
     buf_init(&rp->skipped, SIZE_MAX);
     buf_init(&rp->made, SIZE_MAX);
+    buf_init(&rp->headers, RECORD_PATH_UNPACKED_MAX);
     return rp;
 }
 
@@ -100,6 +104,7 @@ void record_path_free(struct record_path **rp)
     buf_fini(&(*rp)->runs);
     buf_fini(&(*rp)->skipped);
     buf_fini(&(*rp)->made);
+    buf_fini(&(*rp)->headers);
     mem_free(*rp);
     *rp = NULL;
 }
@@ -122,6 +127,7 @@ static void clear_all(struct record_path *rp)
     clear(&rp->runs);
     clear(&rp->skipped);
     clear(&rp->made);
+    clear(&rp->headers);
 }
 
 /* The records of a v2 batch, unpacked if they are packed. */
@@ -216,12 +222,17 @@ static enum err survey(const struct job *j, struct source *s, struct record_path
         if (rec.offset_delta <= last || rec.offset_delta > s->head.last_offset_delta)
             return E_MALFORMED;
         last = rec.offset_delta;
-        if (s->head.base_offset + rec.offset_delta < j->o->start)
+        if (s->head.base_offset + rec.offset_delta < j->o->start) {
             out->trimmed++;
-        else if (out->skipped < j->o->skip_records)
-            note_run(&j->rp->skipped, 0, s->head.base_offset + rec.offset_delta, (int32_t)out->skipped++);
-        else
+        } else if (j->o->transforms && !transforms_keeps(j->o->transforms, &rec, &j->rp->headers)) {
+            out->filtered++;
             continue;
+        } else if (out->skipped < j->o->skip_records) {
+            note_run(&j->rp->skipped, 0, s->head.base_offset + rec.offset_delta, (int32_t)out->skipped++);
+        } else {
+            s->kept++;
+            continue;
+        }
         s->at = r;
     }
     return record_reader_end(&r);
@@ -235,7 +246,7 @@ static enum err survey_all(const struct job *j, struct range *kept, struct recor
 
         if (e)
             return e;
-        kept->n += s->at.left;
+        kept->n += s->kept;
         kept->bytes += reader_left(&s->at.in);
     }
     kept->at = j->sources[0].at;
@@ -245,9 +256,11 @@ static enum err survey_all(const struct job *j, struct range *kept, struct recor
 /* The next record of a range that has one; the survey has read it. */
 static const struct source *take(const struct job *j, struct range *range, struct record *rec)
 {
-    while (range->at.left == 0)
-        range->at = j->sources[++range->source].at;
-    must(record_next(&range->at, rec));
+    do {
+        while (range->at.left == 0)
+            range->at = j->sources[++range->source].at;
+        must(record_next(&range->at, rec));
+    } while (j->o->transforms && !transforms_apply(j->o->transforms, rec, &j->rp->headers));
     return &j->sources[range->source];
 }
 
@@ -351,7 +364,7 @@ static enum err make(struct job *j, struct range range)
     size_t size;
     enum err e;
 
-    if (j->rp->area.bad)
+    if (j->rp->area.bad || j->rp->headers.bad)
         return E_LIMIT;
     e = compress_pack(j->rp->compress, j->codec, j->level, buf_str(&j->rp->area), &j->rp->packed);
     if (e)

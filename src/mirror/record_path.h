@@ -3,13 +3,14 @@
  *
  * Holes left by compaction are closed (dense offset deltas), records before a start offset are trimmed, messages of
  * v0 and v1 become records of v2, LogAppendTime batches keep the time that consumers see as their records' own time;
- * keys, values, headers and order never change, and times only where the options say so. Compressed batches are
+ * keys, values and order never change, headers and times only where the options say so. Compressed batches are
  * recompressed with their own codec unless another is asked for. One object per worker: it keeps its compression
  * contexts and buffers from batch to batch. One thread.
  */
 #ifndef MIRROR_RECORD_PATH_H
 #define MIRROR_RECORD_PATH_H
 
+#include "mirror/transforms.h"
 #include "wire/batch.h"
 
 /* Most bytes that the records given to one call may have when unpacked. */
@@ -47,6 +48,7 @@ struct record_times {
 
 struct record_path_options {
     int64_t start;         /* records with smaller source offsets are left out */
+    const struct transforms_plan *transforms; /* of what is left: some records left out, headers changed; NULL: none */
     int64_t skip_records;  /* and then that many more (they are in the target already) */
     bool keep_append_time; /* LogAppendTime: every record gets the batch's max timestamp */
     bool recompress;       /* use codec and level below instead of the source's codec and its usual level */
@@ -68,6 +70,7 @@ struct record_path_options {
 struct record_path_result {
     int64_t skipped; /* of skip_records, how many were met */
     int64_t trimmed; /* left out because of start */
+    int64_t filtered; /* left out by a transform */
     int64_t retimed; /* whose time was replaced */
     int32_t made;    /* batches */
 };

@@ -36,6 +36,13 @@ struct regex {
     bool exact_cr;
     const char *exact_why;
     struct buf scratch; /* a name with U+FFFD for what was not UTF-8 */
+
+    /* For regex_replace only. */
+    bool replacing;
+    int groups;
+    bool repeated[REGEX_GROUPS_MAX + 2]; /* groups whose match is not certain */
+    struct arena names_memory;
+    struct group_name *names;
 };
 
 /* ------------------------------------------------------------------- UTF-8 */
@@ -194,8 +201,8 @@ static bool add_program(struct regex *re, struct parser *p, struct buf *pattern)
 
     pcre2_set_parens_nest_limit(context, NESTING_MAX);
     code = pcre2_compile((PCRE2_SPTR)buf_cstr(pattern), pattern->n,
-                         PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_DOTALL | PCRE2_ANCHORED |
-                             PCRE2_ENDANCHORED,
+                         PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_DOTALL |
+                             (re->replacing ? 0 : PCRE2_ANCHORED | PCRE2_ENDANCHORED),
                          &error, &at, context);
     pcre2_compile_context_free(context);
     if (!code) {
@@ -229,12 +236,26 @@ static void compile_tree(struct regex *re, struct parser *p, struct node *root)
     buf_fini(&out);
 }
 
-static struct regex *build(struct parser *p, struct str pattern)
+static void keep_groups(struct regex *re, const struct parser *p)
+{
+    re->groups = p->groups;
+    for (const struct group_name *g = p->names; g; g = g->next) {
+        struct group_name *mine = arena_alloc(&re->names_memory, sizeof(*mine));
+
+        *mine = (struct group_name){ re->names, arena_str(&re->names_memory, g->name), g->group };
+        re->names = mine;
+    }
+}
+
+static struct regex *build(struct parser *p, struct str pattern, bool replacing)
 {
     struct regex *re = mem_new(sizeof(*re));
     struct node *root;
 
+    arena_init(&re->names_memory, 1 * MiB);
     buf_init(&re->scratch, NAME_BYTES_MAX * 3);
+    re->replacing = p->refs = replacing;
+    p->repeated = replacing ? re->repeated : NULL;
     decode_pattern(p, pattern);
     root = regex_parse(p);
     if (!p->failed)
@@ -248,7 +269,9 @@ static struct regex *build(struct parser *p, struct str pattern)
         regex_free(&re);
         return NULL;
     }
-    re->match = pcre2_match_data_create(1, NULL);
+    if (replacing)
+        keep_groups(re, p);
+    re->match = pcre2_match_data_create((uint32_t)re->groups + 1, NULL);
     re->limits = pcre2_match_context_create(NULL);
     pcre2_set_match_limit(re->limits, MATCH_STEPS_MAX);
     pcre2_set_depth_limit(re->limits, MATCH_DEPTH_MAX);
@@ -259,7 +282,7 @@ static struct regex *build(struct parser *p, struct str pattern)
     return re;
 }
 
-enum err regex_compile(struct str pattern, struct regex **out, struct regex_error *why)
+static enum err compile(struct str pattern, bool replacing, struct regex **out, struct regex_error *why)
 {
     struct regex_error nowhere;
     struct arena a;
@@ -275,12 +298,22 @@ enum err regex_compile(struct str pattern, struct regex **out, struct regex_erro
     }
     /* Each character of a pattern makes a few nodes at most; what look-behinds multiply is counted there. */
     arena_init(&a, 512 * MiB + 1024 * pattern.n);
-    re = build(&p, pattern);
+    re = build(&p, pattern, replacing);
     arena_fini(&a);
     if (!re)
         return E_INVALID;
     *out = re;
     return E_OK;
+}
+
+enum err regex_compile(struct str pattern, struct regex **out, struct regex_error *why)
+{
+    return compile(pattern, false, out, why);
+}
+
+enum err regex_compile_replacing(struct str pattern, struct regex **out, struct regex_error *why)
+{
+    return compile(pattern, true, out, why);
 }
 
 void regex_free(struct regex **re)
@@ -297,6 +330,7 @@ void regex_free(struct regex **re)
     pcre2_match_data_free(r->match);
     pcre2_match_context_free(r->limits);
     buf_fini(&r->scratch);
+    arena_fini(&r->names_memory);
     mem_free(r);
     *re = NULL;
 }
@@ -334,7 +368,8 @@ enum regex_answer regex_match_full(struct regex *re, struct str name)
     if (highest > re->exact_to || (cr && !re->exact_cr))
         return REGEX_UNSURE;
     for (size_t i = 0; i < re->programs_n; i++) {
-        int rc = pcre2_match(re->programs[i], (PCRE2_SPTR)name.p, name.n, 0, PCRE2_NO_UTF_CHECK,
+        int rc = pcre2_match(re->programs[i], (PCRE2_SPTR)name.p, name.n, 0,
+                             PCRE2_NO_UTF_CHECK | (re->replacing ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0),
                              re->match, re->limits);
 
         if (rc >= 0)
@@ -348,4 +383,94 @@ enum regex_answer regex_match_full(struct regex *re, struct str name)
 const char *regex_limits(const struct regex *re)
 {
     return re->exact_cr || *re->exact_why ? re->exact_why : "\\R next to a carriage return";
+}
+
+/* ---------------------------------------------------------------- replacing */
+
+/* At the '$' of a reference: takes it off rest; the group, or -1 with *why. */
+static int take_reference(const struct regex *re, struct str *rest, const char **why)
+{
+    const struct group_name *g = re->names;
+    int64_t end = rest->n > 1 && rest->p[1] == '{' ? str_find(*rest, STR("}"), 0) : -1;
+    int group = 0;
+    size_t i = 1;
+
+    if (end > 0) {
+        struct str name = str_part(*rest, 2, (size_t)end);
+
+        while (g && !str_eq(g->name, name))
+            g = g->next;
+        *rest = str_part(*rest, (size_t)end + 1, rest->n);
+        *why = "it names a group that the pattern does not have";
+        return g ? g->group : -1;
+    }
+    *why = "a $ has to be followed by the number or {name} of a group; write \\$ for the character";
+    if (rest->n < 2 || rest->p[1] < '0' || rest->p[1] > '9')
+        return -1;
+    for (; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9'; i++) {
+        int more = group * 10 + (rest->p[i] - '0');
+
+        if (i > 1 && more > re->groups)
+            break; /* $12 with one group is $1 and a 2 */
+        group = more;
+    }
+    *rest = str_part(*rest, i, rest->n);
+    *why = "it names a group that the pattern does not have";
+    return group <= re->groups ? group : -1;
+}
+
+/* name null: only looks whether it can be done. */
+static bool expand(const struct regex *re, struct str replacement, struct str name, struct buf *out, const char **why)
+{
+    const PCRE2_SIZE *at = re->match ? pcre2_get_ovector_pointer(re->match) : NULL;
+    struct str rest = replacement;
+
+    while (rest.n) {
+        int group;
+
+        if (rest.p[0] != '$') {
+            size_t escaped = rest.p[0] == '\\';
+
+            *why = "a backslash at the end escapes nothing";
+            if (rest.n == escaped)
+                return false;
+            if (!str_is_null(name))
+                buf_put_char(out, rest.p[escaped]);
+            rest = str_part(rest, 1 + escaped, rest.n);
+            continue;
+        }
+        group = take_reference(re, &rest, why);
+        if (group < 0)
+            return false;
+        *why = "it refers to a group that is repeated or looks around, whose match is not certain";
+        if (re->repeated[group])
+            return false;
+        if (!str_is_null(name) && at[2 * group] != PCRE2_UNSET)
+            buf_put(out, name.p + at[2 * group], at[2 * group + 1] - at[2 * group]);
+    }
+    return true;
+}
+
+bool regex_replacement_fits(const struct regex *re, struct str replacement, const char **why)
+{
+    return expand(re, replacement, STR_NULL, NULL, why);
+}
+
+enum regex_answer regex_replace(struct regex *re, struct str name, struct str replacement, struct buf *out)
+{
+    enum regex_answer answer = regex_match_full(re, name);
+    struct str clean_name = buf_str(&re->scratch);
+    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(re->match);
+    const char *why;
+
+    if (answer != REGEX_YES)
+        return answer;
+    /* Java looks again, from the start and not for the whole name. */
+    if (pcre2_match(re->programs[0], (PCRE2_SPTR)clean_name.p, clean_name.n, 0, PCRE2_NO_UTF_CHECK, re->match,
+                    re->limits) < 0)
+        return REGEX_SLOW;
+    buf_put(out, clean_name.p, at[0]);
+    (void)expand(re, replacement, clean_name, out, &why);
+    buf_put(out, clean_name.p + at[1], clean_name.n - at[1]);
+    return REGEX_YES;
 }

@@ -10,6 +10,7 @@
 #ifndef MIRROR_REGEX_H
 #define MIRROR_REGEX_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -39,6 +40,13 @@ enum regex_answer regex_match_full(struct regex *re, struct str name);
 
 /* Why this regex may answer REGEX_UNSURE; "" when it never does. */
 const char *regex_limits(const struct regex *re);
+
+/* As regex_compile, for regex_replace as well: what groups have matched is kept. */
+enum err regex_compile_replacing(struct str pattern, struct regex **out, struct regex_error *why) WARN_UNUSED;
+/* Whether a replacement (Java's: $1, ${name}, \\x for x) means something for this regex; false: *why says what not. */
+bool regex_replacement_fits(const struct regex *re, struct str replacement, const char **why);
+/* Java's replaceFirst, where the whole name matches: on REGEX_YES the new name is appended to out. The replacement fits. */
+enum regex_answer regex_replace(struct regex *re, struct str name, struct str replacement, struct buf *out);
 
 /* Frees and clears the pointer. NULL is fine. */
 void regex_free(struct regex **re);

@@ -488,6 +488,8 @@ struct node *regex_parse(struct parser *p)
     if (p->refs && !p->failed) {
         mark_repeated(n, false, marks);
         check_references(p, n, marks);
+        if (p->repeated)
+            memcpy(p->repeated, marks, sizeof(marks));
     }
     return n;
 }

@@ -99,7 +99,8 @@ struct parser {
     unsigned flags;
     int depth;
     int groups; /* capturing groups opened so far */
-    bool refs;  /* there are back-references */
+    bool refs;  /* there are back-references, or what groups have matched is wanted */
+    bool *repeated; /* by group, when wanted: Java and PCRE2 would keep different matches of it */
     struct group_name *names;
     uint32_t exact_to; /* names with higher characters: unsure */
     bool exact_cr;     /* names with a carriage return: sure */

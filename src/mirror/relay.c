@@ -322,6 +322,21 @@ static void init_parts(struct relay *r)
     producer_attach(f->producer, &r->produce);
 }
 
+/* What is done with its records; and whether that is what was done to those that an earlier process has written. */
+static void take_transforms(struct relay *r, const struct relay_start *start)
+{
+    struct arena a;
+
+    if (r->flow->transforms) {
+        arena_init(&a, 1 * MiB);
+        r->transforms = transforms_plan_new(r->flow->transforms, policy_remote(r->flow->policy, r->topic, &a));
+        arena_fini(&a);
+    }
+    r->filter_id = transforms_filter_id(r->transforms);
+    r->filter_changed = start->has_pair && start->filter_id != r->filter_id;
+    r->registered = r->registered && !r->filter_changed;
+}
+
 struct relay *relay_new(struct flow *f, struct str topic, struct str target_topic,
                         int32_t partition, const struct relay_start *start)
 {
@@ -345,6 +360,7 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
                               : (struct pair){ .source = start->next, .target = -1,
                                                .producer_id = f->producer_id, .leader_epoch = -1 };
     r->has_pair = r->registered = start->has_pair;
+    take_transforms(r, start);
     r->map_before = start->has_pair ? OFFSET_LOST : OFFSET_SURE;
     relay_map_take(r, start->map);
     r->losses = start->losses;
@@ -402,6 +418,7 @@ void relay_free(struct relay **rp)
     cluster_unwatch(r->flow->target, &r->target_meta);
     relay_map_free(r);
     mem_free(r->open_runs);
+    transforms_plan_free(&r->transforms);
     task_cancel(&r->step);
     list_remove(&r->dirty_node);
     list_remove(&r->waiting_node);

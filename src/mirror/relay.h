@@ -20,6 +20,7 @@ struct relay_start {
     bool has_pair;     /* from the state topic */
     struct offset_map *map; /* likewise, NULL: none; the relay takes it */
     struct pair pair;
+    uint32_t filter_id; /* what left records out when the pair was stored; 0: nothing */
     int64_t losses;    /* the number of its next loss */
     int64_t next;      /* from the positions topic: resume here; -1: none */
     bool from_earliest; /* it appeared while the flow ran: auto.offset.reset does not apply */

@@ -140,9 +140,26 @@ static void adopt_pair(struct relay *r)
     r->pair.passed = MAX(was.passed, was.reserved); /* at most once, the position had gone ahead */
 }
 
+/* Records that an earlier process has written behind the pair went through another filter than they would now: they
+ * cannot be found again by counting. Rather twice than never, and it is said. */
+static void forget_count(struct relay *r)
+{
+    r->filter_changed = false;
+    r->registered = false;
+    if (r->skip == 0 || mode_of(&r->pair) == PAIR_RESERVED)
+        return;
+    flow_note_repeat(r->flow, r, r->pair.source, r->skip);
+    r->pair.sequence = (r->pair.sequence + r->skip) % SEQUENCE_MOD;
+    r->pair.target = r->target_log_end;
+    r->skip = 0;
+    r->skip_unseen = false;
+}
+
 void relay_apply_mode(struct relay *r)
 {
     r->changing = false;
+    if (r->filter_changed)
+        forget_count(r);
     if (!is_own(r)) {
         r->changing = r->skip > 0;
         if (!r->changing)

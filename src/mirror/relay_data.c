@@ -149,7 +149,7 @@ static bool handle(struct relay *r, const struct walk_step *s, struct block *blo
     const struct batch *b = &s->batch;
     bool decode = s->action == WALK_DECODE ||
                   (s->action == WALK_RELAY &&
-                   (b->size > relay_size_max(r) || relay_must_retime(r, b)));
+                   (r->transforms || b->size > relay_size_max(r) || relay_must_retime(r, b)));
 
     if (s->action == WALK_HALT) {
         relay_halt(r, s->code, "at offset %" PRId64 " of %.*s-%d of the source: %s", b->base_offset,
@@ -165,7 +165,7 @@ static bool handle(struct relay *r, const struct walk_step *s, struct block *blo
                    "look at the disks of its leader", r->walked, STR_ARG(r->topic), r->partition, s->why);
         return false;
     }
-    if (s->action == WALK_DROP) {
+    if (s->action == WALK_DROP || transforms_drop_all(r->transforms)) {
         r->counts.dropped_batches++;
     } else if (r->passing && batch_last_offset(b) < r->pair.reserved) {
         relay_pass(r, b);

@@ -95,6 +95,7 @@ static enum err run(struct relay *r, const struct walk_step *last, const struct 
                       .size_max = relay_size_max(r), .oversize_at = -1 };
     const struct record_path_options options = {
         .start = r->walked,
+        .transforms = r->transforms,
         .skip_records = r->skip,
         .keep_append_time = true,
         .stamp = relay_stamp(r),
@@ -119,6 +120,7 @@ static enum err run(struct relay *r, const struct walk_step *last, const struct 
     if (e)
         return e;
     r->counts.retimed_records += (uint64_t)result.retimed;
+    r->counts.filtered_records += (uint64_t)result.filtered;
     if (m.oversize_at >= 0)
         relay_oversize(r, m.oversize_at, m.oversize_bytes);
     return E_OK;
@@ -164,7 +166,7 @@ static bool may_merge(const struct relay *r, const struct walk_step *s)
 {
     int codec = s->batch.attributes & BATCH_CODEC_MASK;
 
-    if (s->action != WALK_RELAY && s->action != WALK_DECODE)
+    if ((s->action != WALK_RELAY && s->action != WALK_DECODE) || transforms_drop_all(r->transforms))
         return false;
     if (s->batch.magic < 2)
         return true;

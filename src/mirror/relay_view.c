@@ -86,6 +86,7 @@ void relay_view(const struct relay *r, struct view_partition *out)
         .coalesced_batches = r->counts.coalesced_batches,
         .coalescing = r->coalescing,
         .retimed_records = r->counts.retimed_records,
+        .filtered_records = r->counts.filtered_records,
         .dropped_batches = r->counts.dropped_batches,
         .records = r->counts.records,
         .bytes = r->counts.bytes,

@@ -157,6 +157,15 @@ static bool parse_pair(const json_t *v, struct pair *p)
     return true;
 }
 
+static void parse_copy(const json_t *v, struct arena *a, struct state_record *r)
+{
+    int64_t filter = 0;
+
+    (void)get_str(v, "copy", a, &r->copy);
+    (void)get_int(v, "filter", 0, UINT32_MAX, &filter);
+    r->filter = (uint32_t)filter;
+}
+
 static enum err parse_members(const json_t *k, const json_t *v, struct arena *a,
                               struct state_record *r)
 {
@@ -177,6 +186,8 @@ static enum err parse_members(const json_t *k, const json_t *v, struct arena *a,
         if (r->kind == STATE_LOSS)
             return state_get_loss(k, v, a, &r->loss) ? E_OK : E_MALFORMED;
         r->has_rest = !r->removed && state_get_rest(v, a, &r->part);
+        if (!r->removed)
+            parse_copy(v, a, r);
         return r->removed || parse_pair(v, &r->pair) ? E_OK : E_MALFORMED;
     }
     if (str_eq(kind, STR("producer"))) {

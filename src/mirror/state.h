@@ -44,6 +44,8 @@ struct state_record {
     struct str topic; /* points into the caller's arena */
     int32_t partition;
     struct pair pair;
+    struct str copy;         /* STATE_PAIR: the topic of the target; null: not told */
+    uint32_t filter;         /* likewise: what leaves records out; 0: nothing */
     struct offset_part part; /* STATE_PART; STATE_PAIR with has_rest: the map's rest */
     bool has_rest;
     struct state_loss loss; /* STATE_LOSS */
@@ -58,7 +60,7 @@ struct state_record {
  *   {"kind":"pair","topic":"t","partition":0}
  *   {"source":10,"target":10,"sequence":10,"producer_id":7,"epoch":0,"leader_epoch":3,
  *    "passed":12 (only after it went back), "topic_id":"32 hexadecimal digits"}
- *   and, where they say something, "reserved":20 and "transactional":true
+ *   and, where they say something, "reserved":20 and "transactional":true; "copy":"A.t" and "filter":1 (state_add_copy)
  *   {"kind":"producer","origin":"A"}        {"producer_id":7,"cluster_id":"..."}
  *   {"kind":"transactions","origin":"A"}    {"count":2}
  *   {"kind":"writer","producer_id":8}       {"instance":"host-1"}

@@ -45,6 +45,16 @@ void state_add_rest(struct buf *pair, const struct offset_part *rest)
     buf_put_str(pair, STR("}}"));
 }
 
+void state_add_copy(struct buf *pair, struct str copy, uint32_t filter)
+{
+    pair->n -= pair->n > 0 && !pair->bad; /* likewise */
+    buf_put_str(pair, STR(",\"copy\":"));
+    state_put_json(pair, copy);
+    if (filter)
+        buf_fmt(pair, ",\"filter\":%" PRIu32, filter);
+    buf_put_char(pair, '}');
+}
+
 void state_format_loss_key(struct buf *out, struct str topic, int32_t partition, int64_t number)
 {
     put_key(out, "loss", topic, partition, "slot", number % STATE_LOSS_SLOTS);

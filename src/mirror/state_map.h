@@ -33,6 +33,8 @@ void state_format_part_key(struct buf *out, struct str topic, int32_t partition,
 void state_format_part(struct buf *out, const struct offset_part *p);
 /* pair: the value of a pair's record, to which the map's rest is added. */
 void state_add_rest(struct buf *pair, const struct offset_part *rest);
+/* pair as above. copy: the topic of the target that it speaks of; filter: what leaves records out on the way there, 0: nothing. */
+void state_add_copy(struct buf *pair, struct str copy, uint32_t filter);
 void state_format_loss_key(struct buf *out, struct str topic, int32_t partition, int64_t number);
 void state_format_loss(struct buf *out, const struct state_loss *l);
 

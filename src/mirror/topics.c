@@ -30,7 +30,7 @@ struct str topics_name_fault(struct str name, struct arena *a)
     if (!topics_name_fits(name))
         return arena_fmt(a,
                          "the copy would be named \"%.*s\", and Kafka takes only letters, digits, '.', '_' and "
-                         "'-' in names of topics: mend replication.policy.separator or the alias of the source",
+                         "'-' in names of topics: mend replication.policy.separator, the alias of the source or heliostat.topic.map",
                          STR_ARG(str_part(name, 0, TOPIC_NAME_MAX / 2)));
     if (name.n > TOPIC_NAME_MAX)
         return arena_fmt(a,

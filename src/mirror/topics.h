@@ -18,6 +18,7 @@ struct topic_config {
 /* A topic of the source that is mirrored. */
 struct topic_want {
     struct str name, target_name;
+    struct str route; /* where its records go: target_name, unless a transform renames it */
     int32_t partitions;
     bool unnameable; /* Kafka takes no topic of the copy's name */
 };

@@ -26,6 +26,7 @@ struct view_partition {
     uint64_t relayed_batches, decoded_batches, dropped_batches, records, bytes;
     uint64_t coalesced_batches; /* at the source; they left as fewer */
     bool coalescing;
+    uint64_t filtered_records; /* left out by a transform, one by one */
     uint64_t retimed_records; /* whose time was replaced: heliostat.timestamp */
     uint64_t skipped_records; /* found in the target already, after a restart */
     int64_t queued_bytes;

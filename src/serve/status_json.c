@@ -195,6 +195,7 @@ static void put_row(struct answer *a, struct json *j)
     json_put_uint(j, "coalesced_batches", p->coalesced_batches);
     json_put_bool(j, "coalescing", p->coalescing);
     json_put_uint(j, "retimed_records", p->retimed_records);
+    json_put_uint(j, "filtered_records", p->filtered_records);
     json_put_uint(j, "dropped_batches", p->dropped_batches);
     json_put_uint(j, "records", p->records);
     json_put_uint(j, "bytes", p->bytes);

@@ -94,7 +94,8 @@ def test_unreachable_cluster_at_the_start(flow):
     port, late = ports.free_port(), flow.name + "late"
     lines = {**flow.config(), "clusters": "%s, %s, %s" % (flow.a, flow.b, late),
              late + ".bootstrap.servers": "127.0.0.1:%d" % port,
-             "%s->%s.enabled" % (flow.a, late): "true", "%s->%s.topics" % (flow.a, late): flow.name}
+             "%s->%s.enabled" % (flow.a, late): "true", "%s->%s.topics" % (flow.a, late): flow.name,
+             "%s->%s.enabled" % (late, flow.b): "true", "%s->%s.topics" % (late, flow.b): flow.name}
     with Heliostat(lines) as h:
         h.wait(lambda h: h.flow(flow.a, flow.b) and sum(p["records"] for p in h.flow(flow.a, flow.b)["partitions"]
                                                         if p["topic"] == flow.name) == 500, what="the good flow")
@@ -105,6 +106,11 @@ def test_unreachable_cluster_at_the_start(flow):
             h.wait_ready(60)
             h.wait(lambda h: feed.partitions_of(c.bootstrap, flow.remote()), what="the late copy")
             h.wait(lambda h: compare.topics(flow.source, flow.name, c.bootstrap, flow.remote()).equal, what="its records")
+            # As a source it is as good as any, and has its offset syncs: MirrorMaker 2 would never make their topic.
+            feed.create_topic(c.bootstrap, flow.name)
+            feed.write(c.bootstrap, flow.name, [(b"k", b"%d" % i) for i in range(20)])
+            h.wait(lambda h: compare.topics(c.bootstrap, flow.name, flow.target, late + "." + flow.name).equal, what="20 more")
+            assert "mm2-offset-syncs.%s.internal" % flow.b in feed.topics_of(c.bootstrap)
             assert h.stop() == 0
 
 

@@ -117,7 +117,42 @@ static const struct {
       "here; of these classes" },
     { "value.converter = org.apache.kafka.connect.json.JsonConverter",
       "f:4: value.converter: the Java class" },
-    { "A->B.enabled = true\ntransforms = x", "f:5: transforms: Java transforms cannot run here" },
+    { "replication.policy.class = com.x.PrefixlessReplicationPolicy",
+      "one that keeps all names is IdentityReplicationPolicy, names by other rules are made with heliostat.topic.map" },
+    { "topic.filter.class = com.x.Mine", "what it accepts can be said with topics and topics.exclude" },
+    { "group.filter.class = com.x.Mine", "what it accepts can be said with groups and groups.exclude" },
+    { "config.property.filter.class = com.x.Mine", "what it leaves out can be said with config.properties.exclude" },
+    { "replication.policy.class = io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy", "" },
+    { "value.converter = io.confluent.connect.replicator.util.ByteArrayConverter", "" },
+    { "topic.filter.class = org.apache.kafka.connect.mirror.DefaultTopicFilter", "" },
+    /* transforms */
+    { "A->B.enabled = true\ntransforms = x",
+      "f:5: transforms: missing: transforms names \"x\"; write A->B.transforms.x.type" },
+    { "A->B.enabled = true\ntransforms = x\nA->B.transforms.x.type = com.x.Mine",
+      "f:6: A->B.transforms.x.type: the transform \"com.x.Mine\" cannot run here" },
+    { "A->B.enabled = true\nA->B.transforms = x\ntransforms.x.type = com.x.Mine",
+      "f:6: transforms.x.type: warning: has no effect here: MirrorMaker 2 reads it for a single flow only" },
+    { "A->B.transforms.y.type = com.x.Mine",
+      "f:4: A->B.transforms.y.type: warning: has no effect: its name does not stand in transforms" },
+    { "A->B.enabled = true\nA->B.transforms = x\nA->B.transforms.x.type = "
+      "org.apache.kafka.connect.transforms.Filter\nA->B.transforms.x.predicate = p\nA->B.predicates = p\n"
+      "A->B.predicates.p.type = org.apache.kafka.connect.transforms.predicates.RecordIsTombstone", "" },
+    /* names by rules */
+    { "heliostat.topic.map = orders-(.*) -> $1", "" },
+    { "A->B.heliostat.topic.map = orders", "f:4: A->B.heliostat.topic.map: rule `orders` is not PATTERN -> NAME" },
+    { "heliostat.topic.map = (a) -> $2", "f:4: heliostat.topic.map: rule `(a) -> $2`: in the name, it names a group" },
+    { "A->B.enabled = true\nB->A.enabled = true\nA->B.heliostat.topic.map = a -> b",
+      "f:6: A->B.heliostat.topic.map: warning: a copy that a rule has named does not tell where it is from" },
+    /* what Connect's own clients get */
+    { "A->B.consumer.override.fetch.min.bytes = 1",
+      "f:4: A->B.consumer.override.fetch.min.bytes: warning: has no effect here: Connect gives it to its own client for "
+      "positions, not to what mirrors; write it as source.consumer.fetch.min.bytes behind the flow" },
+    { "A->B.admin.override.retries = 1", "f:4: A->B.admin.override.retries: warning: has no effect here: Connect" },
+    { "B.producer.override.acks = all",
+      "f:4: B.producer.override.acks: warning: has no effect here: MirrorMaker 2 reads it for a single flow only; write "
+      "SOURCE->TARGET.producer.override.acks" },
+    { "source.consumer.fetch.min.bytes = 1",
+      "f:4: source.consumer.fetch.min.bytes: warning: has no effect here: MirrorMaker 2 reads it for a single flow only" },
     /* addresses */
     { "B.bootstrap.servers = b",
       "f:4: B.bootstrap.servers: \"b\" is not host:port; write host:port, or" },
@@ -171,6 +206,66 @@ TEST(sentences)
         }
         CHECK(!strstr(got, "canary"));
         config_free(&c);
+    }
+    buf_fini(&out);
+}
+
+/* Every key of Connect's distributed worker and of its source connectors, wherever a file for MirrorMaker 2 may have it,
+ * is honoured, or it is said why it is not: none is unknown. */
+TEST(connect_keys)
+{
+    static const char worker[] =
+        "bootstrap.servers client.dns.lookup client.id group.id key.converter value.converter header.converter "
+        "key.converter.schemas.enable header.converter.plugin.version internal.key.converter internal.value.converter "
+        "internal.key.converter.schemas.enable task.shutdown.graceful.timeout.ms offset.flush.interval.ms "
+        "offset.flush.timeout.ms listeners rest.advertised.host.name rest.advertised.port rest.advertised.listener rest.port "
+        "rest.host.name access.control.allow.origin access.control.allow.methods admin.listeners plugin.path plugin.discovery "
+        "metric.reporters metrics.num.samples metrics.sample.window.ms metrics.recording.level auto.include.jmx.reporter "
+        "metrics.context.connect.group.id config.providers config.providers.file.class rest.extension.classes ssl.client.auth "
+        "connector.client.config.override.policy topic.creation.enable topic.tracking.enable response.http.headers.config "
+        "session.timeout.ms heartbeat.interval.ms rebalance.timeout.ms metadata.max.age.ms send.buffer.bytes "
+        "receive.buffer.bytes reconnect.backoff.ms reconnect.backoff.max.ms retry.backoff.ms retry.backoff.max.ms "
+        "request.timeout.ms connections.max.idle.ms socket.connection.setup.timeout.ms "
+        "socket.connection.setup.timeout.max.ms security.protocol worker.sync.timeout.ms worker.unsync.backoff.ms "
+        "offset.storage.topic offset.storage.partitions offset.storage.replication.factor offset.storage.segment.bytes "
+        "config.storage.topic config.storage.replication.factor status.storage.topic status.storage.partitions "
+        "status.storage.replication.factor connect.protocol scheduled.rebalance.max.delay.ms "
+        "inter.worker.key.generation.algorithm inter.worker.key.size inter.worker.key.ttl.ms "
+        "inter.worker.signature.algorithm inter.worker.verification.algorithms exactly.once.source.support "
+        "metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms ssl.truststore.location sasl.mechanism "
+        "producer.acks consumer.isolation.level admin.retries tasks.max";
+    static const char connector[] =
+        "name connector.class connector.plugin.version tasks.max tasks.max.enforce key.converter value.converter "
+        "header.converter key.converter.plugin.version transforms predicates config.action.reload errors.retry.timeout "
+        "errors.retry.delay.max.ms errors.tolerance errors.log.enable errors.log.include.messages "
+        "errors.deadletterqueue.topic.name topic.creation.groups topic.creation.default.partitions exactly.once.support "
+        "transaction.boundary transaction.boundary.interval.ms offsets.storage.topic producer.override.acks "
+        "consumer.override.isolation.level admin.override.retries source.consumer.fetch.min.bytes source.producer.acks "
+        "source.admin.retries target.consumer.fetch.min.bytes target.producer.acks target.admin.retries "
+        "source.cluster.bootstrap.servers target.cluster.bootstrap.servers source.cluster.alias target.cluster.alias "
+        "metric.names.formats forwarding.admin.class";
+    static const struct {
+        const char *keys, *prefix;
+    } forms[] = { { worker, "B." }, { worker, "" }, { connector, "A->B." } };
+    struct buf out;
+
+    buf_init(&out, MiB);
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        struct str rest = str_c(forms[i].keys), key;
+
+        while (str_next(&rest, ' ', &key)) {
+            bool only_with_alias = !*forms[i].prefix && (str_starts(key, STR("internal.")) || str_starts(key, STR("key.conv")));
+            char text[1000];
+            struct config *c;
+
+            snprintf(text, sizeof(text), TWO "%s%.*s = 1\n", forms[i].prefix, STR_ARG(key));
+            c = case_parse(text, NULL);
+            if (!only_with_alias && strstr(case_problems(c, &out), "no such option")) {
+                print_error("%s%.*s: %s\n", forms[i].prefix, STR_ARG(key), case_problems(c, &out));
+                CHECK(false);
+            }
+            config_free(&c);
+        }
     }
     buf_fini(&out);
 }
@@ -303,4 +398,4 @@ TEST(unreadable)
     buf_fini(&out);
 }
 
-TESTS(RUN(sentences), RUN(whole_file), RUN(kafka_pages), RUN(limits), RUN(unreadable))
+TESTS(RUN(sentences), RUN(connect_keys), RUN(whole_file), RUN(kafka_pages), RUN(limits), RUN(unreadable))

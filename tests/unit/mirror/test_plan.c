@@ -10,8 +10,20 @@
 
 #define NOW 1700000000000
 
+/* ours: the topics that the mirror has carried before, separated by blanks. */
+static bool is_ours(void *arg, struct str topic)
+{
+    struct str rest = str_c(arg), one;
+
+    while (str_next(&rest, ' ', &one))
+        if (str_eq(one, topic))
+            return true;
+    return false;
+}
+
 /* A source of the topics named, each with one partition. */
-static struct plan *look(struct arena *a, const char *separator, const char *const *names, size_t n)
+static struct plan *look_by(struct arena *a, const char *separator, const char *map, const char *ours,
+                            const char *const *names, size_t n)
 {
     static struct flow_config config;
     struct str_list all = { .at = (const struct str[]){ STR(".*") }, .n = 1 }, none = { 0 };
@@ -25,6 +37,7 @@ static struct plan *look(struct arena *a, const char *separator, const char *con
     config.source_alias = STR("A");
     config.target_alias = STR("B");
     config.replication_policy_separator = str_c(separator);
+    config.topic_map = opt_split(str_c(map), a);
     policy = policy_new(&config);
     CHECK_EQ(filter_new(&all, &none, a, &filter, &why), E_OK);
     for (size_t i = 0; i < n; i++) {
@@ -32,10 +45,66 @@ static struct plan *look(struct arena *a, const char *separator, const char *con
 
         plan_add_source(p, policy, filter, &t);
     }
+    plan_route(p, NULL);
+    plan_refuse_collisions(p, is_ours, (void *)(uintptr_t)ours);
     plan_decide(p);
     filter_free(&filter);
     policy_free(&policy);
     return p;
+}
+
+static struct plan *look(struct arena *a, const char *separator, const char *const *names, size_t n)
+{
+    return look_by(a, separator, "", "", names, n);
+}
+
+/* One copy takes one topic: that which has it already, if just one has; the others have a fault of their own. */
+TEST(two_topics_for_one_copy)
+{
+    static const char *const names[] = { "orders-eu", "other", "orders-us" };
+    static const struct {
+        const char *ours;
+        bool eu, us;
+    } cases[] = { { "", false, false }, { "orders-us", false, true }, { "orders-eu", true, false },
+                  { "orders-eu orders-us", false, false } };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct fault *f;
+        struct arena a;
+        struct plan *p;
+
+        arena_init(&a, 16 * MiB);
+        p = look_by(&a, ".", "orders-.* -> orders", cases[i].ours, names, COUNT(names));
+        CHECK_EQ(p->creates_n, 1 + cases[i].eu + cases[i].us);
+        CHECK_EQ(p->wants[0].unnameable, !cases[i].eu);
+        CHECK_EQ(p->wants[2].unnameable, !cases[i].us);
+        CHECK(!plan_fault(p, &p->wants[1]));
+        f = plan_fault(p, &p->wants[0]);
+        CHECK_EQ(f != NULL, !cases[i].eu);
+        CHECK(!f || (strcmp(f->code, "COLLISION") == 0 && strstr(f->text, "topic orders-us")));
+        CHECK_EQ(f && strstr(f->text, "which has it already"), cases[i].us);
+        f = plan_fault(p, &p->wants[2]);
+        CHECK_EQ(f != NULL, !cases[i].us);
+        CHECK(!f || strstr(f->text, "topic orders-eu"));
+        arena_fini(&a);
+    }
+}
+
+/* Rules may put nothing under the names that the mirror keeps its books under. */
+TEST(rules_that_give_internal_names)
+{
+    static const char *const names[] = { "a", "b", "c" };
+    struct arena a;
+    struct plan *p;
+
+    arena_init(&a, 16 * MiB);
+    p = look_by(&a, ".", "a -> heartbeats, b -> A.checkpoints.internal, c -> __c", "", names, COUNT(names));
+    CHECK_EQ(p->creates_n, 0);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        CHECK(p->wants[i].unnameable);
+        CHECK(strstr(plan_fault(p, &p->wants[i])->text, "that of an internal topic"));
+    }
+    arena_fini(&a);
 }
 
 TEST(names_that_kafka_does_not_take)
@@ -142,4 +211,4 @@ TEST(a_refused_config)
     arena_fini(&a);
 }
 
-TESTS(RUN(a_refused_config), RUN(names_that_kafka_does_not_take), RUN(a_separator_that_kafka_does_not_take), RUN(a_refused_creation))
+TESTS(RUN(a_refused_config), RUN(two_topics_for_one_copy), RUN(rules_that_give_internal_names), RUN(names_that_kafka_does_not_take), RUN(a_separator_that_kafka_does_not_take), RUN(a_refused_creation))

@@ -29,6 +29,13 @@ TEST(pair_there_and_back)
     CHECK_EQ(r.pair.producer_id, p.producer_id);
     CHECK_EQ(r.pair.epoch, p.epoch);
     CHECK_EQ(r.pair.leader_epoch, p.leader_epoch);
+    CHECK(str_is_null(r.copy));
+    CHECK_EQ(r.filter, 0);
+    state_add_copy(&value, STR("A.or\"ders"), 4000000000u);
+    CHECK_EQ(state_parse(buf_str(&key), buf_str(&value), &a, &r), E_OK);
+    CHECK_EQ(r.pair.source, p.source);
+    CHECK_STR(r.copy, "A.or\"ders");
+    CHECK_EQ(r.filter, 4000000000u);
     CHECK_EQ(state_parse(buf_str(&key), STR_NULL, &a, &r), E_OK);
     CHECK(r.removed);
     buf_fini(&key);

@@ -47,6 +47,23 @@ TEST(lag_of_50_after_102)
     CHECK_EQ(take(50, 153, 153, 1), 1);
 }
 
+/* MM2-T095, T096: its own tables; what it remembers without a reset between is no matter here. */
+TEST(as_mirror_maker)
+{
+    static const struct {
+        int64_t up, down;
+        bool due; /* with a lag of 50; with 0 all are */
+    } cases[] = { { 0, 100, true },  { 2, 102, true },  { 3, 152, false }, { 4, 153, true }, { 5, 154, false },
+                  { 6, 203, false }, { 7, 204, true },  { 2, 206, true },  { 3, 207, false }, { 4, 3, true },
+                  { 5, 4, false },   { 7, 6, true },    { 7, 6, true },    { 10, 57, true },  { 11, 58, false } };
+
+    for (int64_t lag = 0; lag <= 50; lag += 50) {
+        c = (struct sync_cadence){ 0 };
+        for (size_t i = 0; i < COUNT(cases); i++)
+            CHECK_EQ(take(lag, cases[i].up, cases[i].down, 1), cases[i].due || lag == 0);
+    }
+}
+
 TEST(a_long_run_has_first_and_newest)
 {
     c = (struct sync_cadence){ 0 };
@@ -106,5 +123,5 @@ TEST(ten_in_a_window)
     CHECK_EQ(at(4000, 100, 110200, 110020, 1), 1); /* a clock that goes back */
 }
 
-TESTS(RUN(ten_in_a_window), RUN(steady_stream), RUN(lag_of_50_after_102), RUN(a_long_run_has_first_and_newest),
+TESTS(RUN(as_mirror_maker), RUN(ten_in_a_window), RUN(steady_stream), RUN(lag_of_50_after_102), RUN(a_long_run_has_first_and_newest),
       RUN(gaps_and_ways_back), RUN(every_record))

@@ -31,13 +31,15 @@ static struct filter *filter_of(const char *include, const char *exclude)
 }
 
 /* MM2-T081, T082; mm2-spec 4.4. */
+#define WANT(name_, copy, n, bad) { .name = STR(name_), .target_name = STR(copy), .partitions = n, .unnameable = bad }
+
 TEST(plan)
 {
     static const struct topic_want wants[] = {
-        { STR("new"), STR("A.new"), 3, false },     { STR("grown"), STR("A.grown"), 4, false },
-        { STR("same"), STR("A.same"), 2, false },   { STR("fewer"), STR("A.fewer"), 1, false },
-        { STR("a-new"), STR("A.a-new"), 1, false }, { STR("unknown"), STR("A.unknown"), 0, false },
-        { STR("x"), STR("A/x"), 1, true },
+        WANT("new", "A.new", 3, false), WANT("grown", "A.grown", 4, false),
+        WANT("same", "A.same", 2, false), WANT("fewer", "A.fewer", 1, false),
+        WANT("a-new", "A.a-new", 1, false), WANT("unknown", "A.unknown", 0, false),
+        WANT("x", "A/x", 1, true),
     };
     static const struct topic_have haves[] = {
         { STR("A.same"), 2, 1 },  { STR("A.fewer"), 5, 1 }, { STR("A.target-only"), 1, 1 },
@@ -214,7 +216,7 @@ TEST(names)
         const char *name, *says;
     } bad[] = {
         { "A/orders", "the copy would be named \"A/orders\", and Kafka takes only letters, digits, '.', '_' and '-' in "
-                      "names of topics: mend replication.policy.separator or the alias of the source" },
+                      "names of topics: mend replication.policy.separator, the alias of the source or heliostat.topic.map" },
         { "", "leave the topic out" },
         { ".", "leave the topic out" },
         { "..", "leave the topic out" },
