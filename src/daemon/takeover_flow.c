@@ -261,6 +261,11 @@ static void on_told(void *arg, const struct plan *p)
         takeover_fail(f, 1, director_fault(f->director)->code, "%s", director_fault(f->director)->text);
         return;
     }
+    if (f->config->transform_settings_n) {
+        takeover_fail(f, 1, "TRANSFORMS", "transforms change or leave out records, so the copies cannot be compared with the "
+                      "source: stop MirrorMaker 2 cleanly, and `heliostat run` goes on from the positions it has stored");
+        return;
+    }
     f->step = STEP_GROUP;
     takeover_wake(f);
 }

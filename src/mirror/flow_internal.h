@@ -138,7 +138,6 @@ struct relay {
 
     uint32_t order_refusals; /* in a row, without an ack between */
     bool chain_ends;         /* the source has moved: what may be on its way still must not count for what comes */
-
     int64_t losses; /* the number of its next loss */
 
     /* Which target offset each source offset became; NULL until there is something to tell. */
@@ -192,7 +191,6 @@ struct relay {
     struct transforms_plan *transforms;
     uint32_t filter_id; /* of what leaves records out; 0: nothing */
     bool filter_changed; /* records beyond the pair were written with another filter, so they cannot be counted */
-
     bool coalescing;     /* the last answers brought many small batches */
     uint32_t answers_without; /* in a row, while coalescing */
 };
@@ -213,8 +211,7 @@ void relay_on_acked(struct produce_part *p, struct outgoing *o, const struct pro
 /* relay_refusal.c */
 void relay_on_fetch_error(struct relay *r, const struct fetched *f);
 void relay_on_refused(struct produce_part *p, struct outgoing *o, int32_t kerr, struct str message);
-void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e,
-                      const char *text);
+void relay_on_waiting(struct produce_part *p, struct outgoing *o, int32_t kerr, enum err e, const char *text);
 
 /* relay_moved.c */
 bool relay_see_source_id(struct relay *r); /* false: it halts */

@@ -83,6 +83,18 @@ static bool is_settled(struct relay *r)
     return false;
 }
 
+/* Records that a transform has changed or left out are not those of the source any more. */
+static void tell_transformed(struct relay *r, int64_t position)
+{
+    char name[400];
+
+    r->compared = true;
+    relay_name(r, name, sizeof(name));
+    log_event(EV_TAKEN_BLIND, kv_c("relay", name), kv_int("offset", position), kv_c("code", "TRANSFORMS"),
+              kv_c("text", "records of this copy are changed or left out by transforms, so the copy cannot be compared "
+                           "with the source: goes on from the stored position"));
+}
+
 bool relay_compare(struct relay *r, int64_t position)
 {
     struct flow *f = r->flow;
@@ -90,6 +102,10 @@ bool relay_compare(struct relay *r, int64_t position)
 
     if (r->compared)
         return false;
+    if (r->transforms) {
+        tell_transformed(r, position);
+        return false;
+    }
     if (!is_settled(r))
         return true;
     if (!f->comparer)
