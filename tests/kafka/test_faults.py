@@ -148,8 +148,8 @@ def test_denied_topic_stops_only_itself(flow, guarded):
     feed.acl(*acl)
     with Heliostat(flow.config(flow.name + ".*", **{"sync.topic.acls.enabled": "false"})) as h:
         h.wait_copied(flow.source, [good])
-        h.wait(lambda h: set(halted(h, bad)) == {0, 1}, what="the denied topic to stop")
-        assert "TOPIC_AUTHORIZATION_FAILED" in fault_text(h, bad)
+        h.wait(lambda h: set(halted(h, bad)) == {0, 1} and "TOPIC_AUTHORIZATION_FAILED" in fault_text(h, bad),
+               what="the denied topic to stop for that reason")
         assert not halted(h, good) and compare.topics(flow.source, good, flow.target, flow.remote(good)).equal
         feed.acl(*acl, remove=True)
         h.wait_copied(flow.source, [good, bad])
@@ -195,8 +195,8 @@ def test_rights_withdrawn_and_given_back(flow, guarded):
             h.wait(lambda h: all(p["records"] > 50 for t in (good, bad) for p in h.partitions(t)) and len(h.partitions(bad)) == 2,
                    what="both topics to flow")
             feed.acl(*acl)
-            h.wait(lambda h: set(halted(h, bad)) == {0, 1}, what="the denied topic to stop")
-            assert "TOPIC_AUTHORIZATION_FAILED" in fault_text(h, bad) and topic in fault_text(h, bad), fault_text(h, bad)
+            h.wait(lambda h: set(halted(h, bad)) == {0, 1} and "TOPIC_AUTHORIZATION_FAILED" in fault_text(h, bad) and
+                   topic in fault_text(h, bad), what="the denied topic to stop for that reason")
             had = sum(p["next_offset"] for p in h.partitions(good))
             h.wait(lambda h: sum(p["next_offset"] for p in h.partitions(good)) > had + 300, what="the other topic to flow")
             assert not halted(h, good)
