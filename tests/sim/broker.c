@@ -420,10 +420,13 @@ void broker_move_leader(struct sim_part *p, int32_t to)
         p->old_epoch = p->epoch;
     }
     tally(TALLY_LEADER_MOVE);
-    if (!p->topic->keep_tail && to >= 0 && p->old_leader != to && p->high_watermark < p->end)
-        tally(TALLY_TRUNCATED);
-    if (!p->topic->keep_tail && to >= 0 && p->old_leader != to)
+    if (!p->topic->keep_tail && to >= 0 && p->old_leader != to) {
+        int64_t end = p->end;
+
         log_truncate(p, sim_between(p->high_watermark, p->end));
+        if (p->end < end)
+            tally(TALLY_TRUNCATED);
+    }
     p->leader = to;
     p->epoch += !(c->plain && c->newness < 2); /* before 4.0 one that is alone does not notice that it was away */
     p->news_us = sim_now_us() + sim_between(0, ELECTION_US);

@@ -71,7 +71,8 @@ struct sim_part {
     int pids_n;
     struct sim_aborted *aborted;
     size_t aborted_n, aborted_room;
-    struct sim_event replicate;
+    struct sim_event replicate, depart;
+    int32_t departs_to; /* who leads after the next write; the leader: its connections end; 0: nothing happens */
     int64_t not_enough_until_us; /* fewer replicas in sync than needed */
     int64_t behind_until_us;     /* they are in sync still, and copy nothing */
 };
@@ -155,6 +156,7 @@ struct sim_cluster {
     int32_t corrupt_any;     /* percent of answers with one wrong byte anywhere */
     int32_t corrupt_payload; /* percent of fetch answers with one wrong byte where the checksum sees it */
     int32_t forgets;         /* percent of batches before which producers are forgotten for their age */
+    int32_t flaps;           /* percent of writes for which there are too few replicas in sync */
     int32_t metadata_lies;   /* percent of metadata answers that contradict themselves */
     bool secretive; /* what it remembers of producers is not for us: that needs Read (rules 5.5) */
     bool plain; /* nothing happens by luck, and clients may do wrong: tests/conform */

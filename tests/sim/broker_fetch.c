@@ -110,6 +110,13 @@ static struct named named_of(struct sim_request *q, struct str name, const struc
     return t;
 }
 
+/* Who leads no more and does not know it answers all who do not say which leader they mean (rules 4.5). */
+static void accuse(const struct sim_cluster *c, const struct named *t, const struct kafka_fetch_request_partition *p)
+{
+    if (p->current_leader_epoch < 0 && !c->plain && !c->corrupt_any)
+        sim_fail("a fetch of %s-%d does not say which leader it means", t->topic ? t->topic->name : "?", p->partition);
+}
+
 static void update_wishes(struct sim_request *q, struct sim_session *s)
 {
     const struct kafka_fetch_request *m = q->msg;
@@ -118,8 +125,10 @@ static void update_wishes(struct sim_request *q, struct sim_session *s)
         const struct kafka_fetch_request_topic *in = &m->topics.at[i];
         struct named t = named_of(q, in->topic, &in->topic_id);
 
-        for (int32_t j = 0; j < in->partitions.n; j++)
+        for (int32_t j = 0; j < in->partitions.n; j++) {
+            accuse(q->broker->cluster, &t, &in->partitions.at[j]);
             wish(s, &t, &in->partitions.at[j]);
+        }
     }
     for (int32_t i = 0; i < m->forgotten_topics_data.n; i++) {
         const struct kafka_fetch_request_forgotten *in = &m->forgotten_topics_data.at[i];

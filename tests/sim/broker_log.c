@@ -25,12 +25,27 @@ static void on_replicated(struct sim_event *e)
         log_replicated(p);
 }
 
+static void on_depart(struct sim_event *e)
+{
+    struct sim_part *p = container_of(e, struct sim_part, depart);
+    int32_t to = p->departs_to;
+
+    p->departs_to = 0;
+    if (!to || p->leader < 0 || !p->topic->cluster->brokers[to - 1].up)
+        return;
+    if (p->leader == to)
+        sim_listener_cut_all(&p->topic->cluster->brokers[to - 1].listener);
+    else
+        broker_move_leader(p, to);
+}
+
 void log_init(struct sim_part *p, struct sim_topic *t, int32_t number)
 {
     p->topic = t;
     p->number = number;
     p->cut_at = -1;
     p->replicate.fn = on_replicated;
+    p->depart.fn = on_depart;
 }
 
 void log_replicated(struct sim_part *p)
@@ -109,6 +124,8 @@ int64_t log_append(struct sim_part *p, struct str bytes)
     note_producer(p, &b, e->base);
     if (!sim_event_is_set(&p->replicate))
         sim_event_set(&p->replicate, sim_between(0, p->topic->cluster->replicate_us));
+    if (p->departs_to)
+        sim_event_set(&p->depart, 0);
     return e->base;
 }
 

@@ -76,7 +76,7 @@ static int32_t judge(struct sim_request *q, struct sim_topic *t, struct str byte
         return kerr;
     o->epoch = o->part->epoch;
     o->births = o->part->topic->births;
-    if (m->acks == -1 && !has_replicas(t, o->part)) {
+    if (m->acks == -1 && (!has_replicas(t, o->part) || (t->cluster->flaps && sim_chance(t->cluster->flaps)))) {
         o->in_log = true;
         return KERR_NOT_ENOUGH_REPLICAS; /* before duplicates are looked for (rules 2.1) */
     }

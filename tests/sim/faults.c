@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 
+#define CATCH_UP_US (4 * SIM_S) /* of replicas that are behind when all is well: longer than most writes wait */
+
 static struct sim_broker *some_broker(struct scenario *s)
 {
     struct sim_cluster *c = fault_some_cluster(s);
@@ -91,7 +93,7 @@ static void well_soon(struct scenario *s)
 static void grow_old(struct scenario *s)
 {
     s->feed->old = true;
-    s->target->forgets = (int32_t)sim_between(0, 80);
+    s->target->forgets = (int32_t)sim_between(20, 90);
     fault_each_part(s->target, log_expire);
 }
 
@@ -159,7 +161,8 @@ static void happen(struct scenario *s, enum fault_kind kind)
         cut_one(some_broker(s));
         break;
     case FAULT_CUT_ALL:
-        sim_listener_cut_all(&some_broker(s)->listener);
+        if (!sim_chance(50) || !fault_lose_answer(s))
+            sim_listener_cut_all(&some_broker(s)->listener);
         break;
     case FAULT_MOVE_LEADER:
         fault_move_leader(s);
@@ -175,6 +178,8 @@ static void happen(struct scenario *s, enum fault_kind kind)
         break;
     case FAULT_REPLICAS:
         fault_starve(s);
+        if (s->target->flaps)
+            well_soon(s);
         break;
     default:
         happen_more(s, kind);
@@ -218,7 +223,7 @@ static int64_t share_of(enum fault_kind kind)
     case FAULT_ZOMBIE:
         return 50;
     case FAULT_REPLICAS:
-        return 60;
+        return 75;
     default:
         return 40;
     }
@@ -307,9 +312,13 @@ void faults_start(struct scenario *s)
 
 static void end_starving(struct sim_part *p)
 {
-    p->not_enough_until_us = p->behind_until_us = 0;
+    int64_t most_us = p->behind_until_us > sim_now_us() ? CATCH_UP_US : p->topic->cluster->replicate_us;
+
+    p->not_enough_until_us = 0;
+    p->behind_until_us = MIN(p->behind_until_us, sim_now_us() + CATCH_UP_US);
+    p->departs_to = 0;
     if (sim_event_is_set(&p->replicate))
-        sim_event_hurry(&p->replicate, p->topic->cluster->replicate_us);
+        sim_event_hurry(&p->replicate, most_us);
 }
 
 void faults_stop(struct scenario *s)

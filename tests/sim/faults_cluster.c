@@ -50,17 +50,52 @@ void fault_each_part(struct sim_cluster *c, void (*fn)(struct sim_part *p))
             fn(&c->topics[i]->parts[j]);
 }
 
+/* One of those that have something that is not replicated, and that a new leader may lack. */
+static struct sim_part *some_tail(struct sim_cluster *c)
+{
+    struct sim_part *found = NULL;
+    int64_t n = 0;
+
+    for (int32_t i = 0; c->brokers_n > 1 && i < c->topics_n; i++) {
+        for (int32_t j = 0; !c->topics[i]->keep_tail && j < c->topics[i]->parts_n; j++) {
+            struct sim_part *p = &c->topics[i]->parts[j];
+
+            if (p->leader >= 0 && p->high_watermark < p->end && sim_between(0, n++) == 0)
+                found = p;
+        }
+    }
+    return found;
+}
+
+/* Rather one that loses something; where nobody can, one leader of two waits for a write of which only it knows. */
 void fault_move_leader(struct scenario *s)
 {
     struct sim_cluster *c = fault_some_cluster(s);
-    struct sim_part *p = NULL;
     int32_t to = (int32_t)sim_between(1, c->brokers_n);
+    struct sim_part *p = some_tail(c);
 
-    /* Rather one of which something is not replicated. */
-    for (int i = 0; i < 10 && (!p || p->high_watermark == p->end); i++)
+    if (p && p->leader == to)
+        to = to % c->brokers_n + 1;
+    if (!p && sim_chance(50)) {
+        p = some_data_part(s, c);
+        if (p && p->leader >= 0)
+            p->departs_to = p->leader % c->brokers_n + 1;
+        return;
+    }
+    if (!p)
         p = sim_chance(50) ? some_part(c) : some_data_part(s, c);
     if (p && p->leader >= 0 && c->brokers[to - 1].up)
         broker_move_leader(p, to);
+}
+
+bool fault_lose_answer(struct scenario *s)
+{
+    struct sim_part *p = s->spare_target ? NULL : some_data_part(s, s->target);
+
+    if (!p || p->leader < 0)
+        return false;
+    p->departs_to = p->leader;
+    return true;
 }
 
 /* Some of the last batches go, also those that were acknowledged or read. A source whose fetch answers cannot tell
@@ -175,6 +210,12 @@ void fault_starve(struct scenario *s)
 {
     struct sim_part *p = sim_chance(20) ? some_part(s->target) : some_data_part(s, s->target);
 
+    if (sim_chance(s->target->forgets ? 50 : 15)) { /* who forgets is told apart by it */
+        tally(TALLY_FLAPS);
+        sim_say("target: replicas come and go");
+        s->target->flaps = (int32_t)sim_between(5, 60);
+        return;
+    }
     if (!p)
         return;
     if (sim_chance(70)) {
@@ -217,4 +258,5 @@ void fault_cluster_well(struct scenario *s)
 {
     for (int32_t i = 0; i < s->target->topics_n; i++)
         s->target->topics[i]->max_message_bytes = SIM_MESSAGE_MAX;
+    s->target->flaps = 0;
 }

@@ -47,7 +47,7 @@ static void write_config(struct scenario *s)
              "target.producer.metadata.max.age.ms = %d\n"
              "heliostat.memory.max = %lld\n"
              "%s",
-             (int)sim_between(2, 10), (int)sim_between(500, 10000), (int)sim_between(1500, sim_chance(60) ? 3000 : 15000),
+             (int)sim_between(2, 10), (int)sim_between(500, 10000), (int)sim_between(1500, sim_chance(80) ? 3000 : 15000),
              (int)sim_between(5000, 60000), (int)sim_between(5000, 60000), (long long)MAX(s->memory_max, 16 * MiB), sim_chance(30) ? "source.consumer.client.rack = near\n" : "");
 }
 
@@ -109,7 +109,7 @@ static void heal(struct scenario *s)
 {
     int64_t start = sim_now_us(), end = start + HEAL_US;
     uint64_t records = 0;
-    char what[600] = "there is no mirror";
+    char what[600] = "records are missing, or there is no mirror";
 
     while (!check_is_complete(s->check) || !s->mirror || s->zombie || s->stopping || !mirror_is_well(s->mirror, what, sizeof(what))) {
         if (check_records(s->check) > records && sim_now_us() < start + HEAL_MOST_US)

@@ -104,6 +104,8 @@ void faults_stop(struct scenario *s); /* everything is well again */
 /* faults_cluster.c: what happens to brokers, logs and topics */
 struct sim_cluster *fault_some_cluster(struct scenario *s);
 void fault_move_leader(struct scenario *s);
+/* Of the next write of a partition nobody hears what became of it. */
+bool fault_lose_answer(struct scenario *s);
 void fault_unclean(struct scenario *s);
 void fault_crash(struct scenario *s);
 void fault_anew(struct scenario *s);

@@ -1,9 +1,11 @@
 /* sim_main.c -- runs seeds and says how to repeat what failed.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   sim --seeds N [--from S] [--jobs J] [--first] [--calm | --corrupt | --only KIND,KIND...]
+ *   sim --seeds N [--from S] [--jobs J] [--first] [--calm | --corrupt | --only KIND,KIND...] [--sums FILE]
  *   sim --seed S [--trace] [--faults N,N... | --faults none] ...      some of the seed's faults
  *   sim --shrink S ...                                                few faults with which it fails still
+ *
+ * What --sums has counted in FILE counts too, and all goes there: many seeds can be run in pieces.
  */
 #include "runner.h"
 
@@ -63,10 +65,39 @@ static void note_words(struct scenario_options *o, const char *word, const char 
              value ? value : "");
 }
 
-static void print_tallies(const struct runner *r)
+static void print_sums(FILE *f, const struct runner *r, bool tallies)
 {
-    for (int i = 0; i < TALLIES_N; i++)
-        printf("%12llu  %s\n", (unsigned long long)r->sums[i], tally_text(i));
+    for (int i = 0; tallies && i < TALLIES_N; i++)
+        fprintf(f, "%12llu  %s\n", (unsigned long long)r->sums[i], tally_text(i));
+    fprintf(f, "%llu seeds, %llu failed\n", (unsigned long long)r->ran, (unsigned long long)r->failed);
+}
+
+/* The file is as print_sums writes it; one that is not there yet counts nothing. */
+static void add_sums(struct runner *r, const char *path)
+{
+    FILE *f = fopen(path, "r");
+    unsigned long long n, m;
+
+    if (!f)
+        return;
+    for (int i = 0; i < TALLIES_N; i++) {
+        if (fscanf(f, "%llu%*[^\n]", &n) != 1)
+            n = 0;
+        r->sums[i] += n;
+    }
+    if (fscanf(f, "%llu seeds, %llu failed", &n, &m) == 2)
+        r->ran += n, r->failed += m;
+    fclose(f);
+}
+
+static void write_sums(const struct runner *r, const char *path)
+{
+    FILE *f = fopen(path, "w");
+
+    if (f)
+        print_sums(f, r, true);
+    if (!f || fclose(f) != 0)
+        fprintf(stderr, "sim: %s cannot be written\n", path);
 }
 
 int main(int argc, char **argv)
@@ -75,6 +106,7 @@ int main(int argc, char **argv)
     struct scenario_options *o = &r.options;
     uint64_t from = 1, count = 1;
     bool shrink = false, one = false;
+    const char *sums = NULL;
 
     o->faults = FAULTS_ANY;
     for (int i = 1; i < argc; i++) {
@@ -90,6 +122,8 @@ int main(int argc, char **argv)
             from = number(argv[++i]), one = shrink = true;
         else if (!strcmp(argv[i], "--jobs") && value)
             r.jobs = (int)number(argv[++i]);
+        else if (!strcmp(argv[i], "--sums") && value)
+            sums = argv[++i];
         else if (!strcmp(argv[i], "--first"))
             r.first = true;
         else if (!strcmp(argv[i], "--trace"))
@@ -108,8 +142,10 @@ int main(int argc, char **argv)
     if (shrink)
         return runner_shrink(&r, from);
     runner_seeds(&r, from, count);
-    if (!one && !o->trace)
-        print_tallies(&r);
-    printf("%llu seeds, %llu failed\n", (unsigned long long)r.ran, (unsigned long long)r.failed);
+    if (sums) {
+        add_sums(&r, sums);
+        write_sums(&r, sums);
+    }
+    print_sums(stdout, &r, !one && !o->trace);
     return r.failed ? 1 : 0;
 }

@@ -28,6 +28,7 @@
     T(PRODUCERS_GONE,   "producers that were forgotten for their age")      \
     T(MISTAKEN,         "producers about whose last sequence a leader was mistaken") \
     T(REPLICAS,         "partitions with too few replicas in sync")         \
+    T(FLAPS,            "times when replicas were in sync at one write and not at the next") \
     T(BEHIND,           "partitions whose replicas stayed behind")          \
     T(TIMED_OUT,        "writes whose replication took too long")           \
     T(SESSION_LOST,     "fetch sessions that a broker dropped or refused")  \
