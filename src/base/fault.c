@@ -3,6 +3,8 @@
  */
 #include "base/fault.h"
 
+#include "base/json.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,4 +30,24 @@ void fault_clear(struct fault *f)
     f->text[0] = '\0';
     f->count = 0;
     f->since_ms = 0;
+}
+
+void fault_put_members(struct json *j, const struct fault *f)
+{
+    json_put_c(j, "code", f->code);
+    json_put_c(j, "text", f->text);
+    json_put_int(j, "since_ms", f->since_ms);
+    json_put_uint(j, "count", f->count);
+}
+
+void fault_put(struct json *j, const struct fault *f)
+{
+    json_key(j, "fault");
+    if (!f || !fault_is_set(f)) {
+        json_null(j);
+        return;
+    }
+    json_open(j, '{');
+    fault_put_members(j, f);
+    json_close(j, '}');
 }

@@ -12,6 +12,8 @@
 #define FAULT_TEXT_MAX 400
 #define FAULT_CODE_MAX 48
 
+struct json;
+
 struct fault {
     char code[FAULT_CODE_MAX]; /* Kafka's or our own error name; "" when there is no fault */
     char text[FAULT_TEXT_MAX];
@@ -23,6 +25,11 @@ struct fault {
 void fault_set(struct fault *f, int64_t now_ms, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 void fault_clear(struct fault *f);
+
+/* The members of an object: what it is, how often and since when. */
+void fault_put_members(struct json *j, const struct fault *f);
+/* The member "fault": an object, or null where there is none; f may be NULL. */
+void fault_put(struct json *j, const struct fault *f);
 
 static inline bool fault_is_set(const struct fault *f)
 {

@@ -13,19 +13,6 @@ static const char *severity_text(enum config_severity s)
     return s == CONFIG_ERROR ? "error" : "warning";
 }
 
-static void put_fault(struct json *j, const struct fault *f)
-{
-    json_key(j, "fault");
-    if (!f || !fault_is_set(f)) {
-        json_null(j);
-        return;
-    }
-    json_open(j, '{');
-    json_put_c(j, "code", f->code);
-    json_put_c(j, "text", f->text);
-    json_close(j, '}');
-}
-
 static void put_problems(const struct config *c, struct json *j)
 {
     json_key(j, "problems");
@@ -73,7 +60,7 @@ static void put_clusters(struct check *c, struct json *j)
         json_put_str(j, "alias", cluster_name(all[i]));
         json_put_bool(j, "reached", cluster_is_up(all[i]));
         json_put_str(j, "cluster_id", cluster_id(all[i]));
-        put_fault(j, cluster_fault(all[i]));
+        fault_put(j, cluster_fault(all[i]));
         json_key(j, "brokers");
         json_open(j, '[');
         for (size_t k = 0; k < brokers_n; k++) {
@@ -99,7 +86,7 @@ static void put_topic(const struct check_flow *f, const struct check_topic *t, s
     json_put_c(j, "action", t->action);
     json_put_int(j, "partitions", t->want->partitions);
     json_put_int(j, "target_partitions", t->have);
-    put_fault(j, t->fault);
+    fault_put(j, t->fault);
     if (t->create) {
         json_put_int(j, "replication_factor", f->config->replication_factor);
         json_key(j, "configs");
@@ -182,7 +169,7 @@ static void put_flow(struct check_flow *f, struct json *j)
     json_put_bool(j, "heartbeats", f->config->emit_heartbeats_enabled);
     json_put_c(j, "delivery", check_delivery(f->config));
     json_put_bool(j, "planned", f->plan != NULL);
-    put_fault(j, &f->fault);
+    fault_put(j, &f->fault);
     if (f->plan)
         put_plan(f, j);
     put_acls(f, j);

@@ -197,15 +197,7 @@ static void put_flow(struct takeover_flow *f, struct json *j)
     json_put_int(j, "in_target", t.in_target);
     json_put_int(j, "undecided", t.undecided);
     json_put_int(j, "written", f->written);
-    json_key(j, "fault");
-    if (fault_is_set(&f->fault)) {
-        json_open(j, '{');
-        json_put_c(j, "code", f->fault.code);
-        json_put_c(j, "text", f->fault.text);
-        json_close(j, '}');
-    } else {
-        json_null(j);
-    }
+    fault_put(j, &f->fault);
     json_key(j, "partitions");
     json_open(j, '[');
     for (size_t i = 0; i < f->parts_n; i++)

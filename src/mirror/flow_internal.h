@@ -251,6 +251,7 @@ void relay_roll_back(struct relay *r);
 void relay_ask_start(struct relay *r);
 void relay_jump(struct relay *r);
 void relay_ask_source(struct relay *r); /* the target is known: the source, if need be, and the conclusion */
+void relay_await_replicas(struct relay *r); /* looks again when the copy's end may be on all of them */
 
 /* relay_count.c */
 /* Another offset of the source than the pair says, from here on; the pair must be stored first. */
@@ -280,10 +281,8 @@ void relay_begin(struct relay *r); /* everything is known and stored: copy */
 void relay_fail(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void relay_halt(struct relay *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void relay_well(struct relay *r);
-/* Takes back what is on its way and finds out anew where both ends stand. */
-void relay_restart(struct relay *r);
-/* The same after some time. */
-void relay_rest(struct relay *r, int64_t wait_ms);
+void relay_restart(struct relay *r); /* takes back what is on its way and finds out anew where both ends stand */
+void relay_rest(struct relay *r, int64_t wait_ms); /* the same after some time */
 void relay_mark_dirty(struct relay *r);
 void relay_name(const struct relay *r, char *text, size_t room);
 

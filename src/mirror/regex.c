@@ -23,6 +23,7 @@
 #define PROGRAM_SIZE    (8 * KiB)
 #define NESTING_MAX     2000 /* of PCRE2 parentheses; the parser's own limit is lower */
 #define NAME_BYTES_MAX  (1 * MiB)
+#define NAME_ROOM       (4 * KiB) /* of a name that a rule makes; Kafka takes 249 bytes */
 
 struct regex {
     struct str *literals; /* sorted */
@@ -473,4 +474,20 @@ enum regex_answer regex_replace(struct regex *re, struct str name, struct str re
     (void)expand(re, replacement, clean_name, out, &why);
     buf_put(out, clean_name.p + at[1], clean_name.n - at[1]);
     return REGEX_YES;
+}
+
+struct str regex_rename(struct regex *re, struct str name, struct str replacement, struct arena *a)
+{
+    struct str made = STR_NULL;
+    enum regex_answer answer;
+    struct buf out;
+
+    buf_init(&out, NAME_ROOM);
+    answer = regex_replace(re, name, replacement, &out);
+    if (answer == REGEX_YES)
+        made = arena_str(a, buf_str(&out));
+    else if (answer != REGEX_NO)
+        made = STR("");
+    buf_fini(&out);
+    return made;
 }

@@ -10,6 +10,7 @@
 #ifndef MIRROR_REGEX_H
 #define MIRROR_REGEX_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -47,6 +48,8 @@ enum err regex_compile_replacing(struct str pattern, struct regex **out, struct 
 bool regex_replacement_fits(const struct regex *re, struct str replacement, const char **why);
 /* Java's replaceFirst, where the whole name matches: on REGEX_YES the new name is appended to out. The replacement fits. */
 enum regex_answer regex_replace(struct regex *re, struct str name, struct str replacement, struct buf *out);
+/* The new name, in a; null where the name does not match, empty where that is not certain. */
+struct str regex_rename(struct regex *re, struct str name, struct str replacement, struct arena *a);
 
 /* Frees and clears the pointer. NULL is fine. */
 void regex_free(struct regex **re);

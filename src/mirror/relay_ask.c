@@ -155,6 +155,17 @@ static void bridge_gap(struct relay *r)
     r->chain_ends = true;
 }
 
+void relay_await_replicas(struct relay *r)
+{
+    if (++r->unsettled <= UNSETTLED_QUIET)
+        relay_rest(r, UNSETTLED_MS);
+    else
+        relay_fail(r, kerr_name(KERR_NOT_ENOUGH_REPLICAS),
+                   "%" PRId64 " records at the end of %.*s-%d are not on all replicas in sync yet; waiting for its "
+                   "followers%s", r->target_log_end - r->target_end, STR_ARG(r->target_topic), r->partition,
+                   kerr_advice(KERR_NOT_ENOUGH_REPLICAS));
+}
+
 /* What is to be skipped may lie above the high watermark: a clean election can still take it away, and the pair must
  * not move over it (I-2). Nothing could be written meanwhile either, for the same replicas are missing. And where
  * sequence and log end do not agree, a batch of ours that was late may have come between the two questions: it is looked
@@ -168,13 +179,7 @@ static bool is_unsettled(struct relay *r)
         r->unsettled = 0;
         return false;
     }
-    if (++r->unsettled <= UNSETTLED_QUIET)
-        relay_rest(r, UNSETTLED_MS);
-    else
-        relay_fail(r, kerr_name(KERR_NOT_ENOUGH_REPLICAS),
-                   "%" PRId64 " records at the end of %.*s-%d are not on all replicas in sync yet; waiting for its "
-                   "followers%s", r->target_log_end - r->target_end, STR_ARG(r->target_topic), r->partition,
-                   kerr_advice(KERR_NOT_ENOUGH_REPLICAS));
+    relay_await_replicas(r);
     return true;
 }
 

@@ -10,11 +10,6 @@
 #include "mirror/comparer.h"
 #include "mirror/flow_internal.h"
 
-#include <inttypes.h>
-
-#define UNSETTLED_MS    100
-#define UNSETTLED_QUIET 5
-
 void relay_compare_stop(struct relay *r)
 {
     if (!r->comparison)
@@ -67,22 +62,6 @@ static void on_compared(struct comparison *c)
     relay_ask_source(r);
 }
 
-static bool is_settled(struct relay *r)
-{
-    if (r->target_end >= r->target_log_end) {
-        r->unsettled = 0;
-        return true;
-    }
-    if (++r->unsettled <= UNSETTLED_QUIET)
-        relay_rest(r, UNSETTLED_MS);
-    else
-        relay_fail(r, kerr_name(KERR_NOT_ENOUGH_REPLICAS),
-                   "%" PRId64 " records at the end of %.*s-%d are not on all replicas in sync yet; waiting for its "
-                   "followers%s", r->target_log_end - r->target_end, STR_ARG(r->target_topic), r->partition,
-                   kerr_advice(KERR_NOT_ENOUGH_REPLICAS));
-    return false;
-}
-
 /* Records that a transform has changed or left out are not those of the source any more. */
 static void tell_transformed(struct relay *r, int64_t position)
 {
@@ -106,8 +85,11 @@ bool relay_compare(struct relay *r, int64_t position)
         tell_transformed(r, position);
         return false;
     }
-    if (!is_settled(r))
+    if (r->target_end < r->target_log_end) {
+        relay_await_replicas(r);
         return true;
+    }
+    r->unsettled = 0;
     if (!f->comparer)
         f->comparer = comparer_new(f->source, f->target, (int8_t)f->config->source.isolation_level);
     c = r->comparison = mem_new(sizeof(*c));

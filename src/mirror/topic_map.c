@@ -6,8 +6,6 @@
 #include "base/alloc.h"
 #include "mirror/regex.h"
 
-#define NAME_ROOM (4 * KiB) /* of a name that a rule makes; Kafka takes 249 bytes */
-
 struct rule {
     struct regex *re;
     struct str name;
@@ -91,17 +89,8 @@ void topic_map_free(struct topic_map **mp)
 struct str topic_map_apply(struct topic_map *m, struct str topic, struct arena *a)
 {
     struct str name = STR_NULL;
-    struct buf out;
 
-    buf_init(&out, NAME_ROOM);
-    for (size_t i = 0; str_is_null(name) && i < m->n; i++) {
-        enum regex_answer answer = regex_replace(m->rules[i].re, topic, m->rules[i].name, &out);
-
-        if (answer == REGEX_YES)
-            name = arena_str(a, buf_str(&out));
-        else if (answer != REGEX_NO)
-            name = STR("");
-    }
-    buf_fini(&out);
+    for (size_t i = 0; str_is_null(name) && i < m->n; i++)
+        name = regex_rename(m->rules[i].re, topic, m->rules[i].name, a);
     return name;
 }

@@ -5,8 +5,6 @@
 
 #include "base/alloc.h"
 
-#define NAME_ROOM (4 * KiB)
-
 struct transforms_plan {
     uint32_t filter_id;
     size_t n;
@@ -26,18 +24,9 @@ static bool may_apply(const struct transform *t, struct str topic)
 
 static struct str rename_topic(const struct transform *t, struct str topic, struct arena *a)
 {
-    enum regex_answer answer;
-    struct buf out;
-    struct str name = topic;
+    struct str name = regex_rename(t->topic, topic, t->replacement, a);
 
-    buf_init(&out, NAME_ROOM);
-    answer = regex_replace(t->topic, topic, t->replacement, &out);
-    if (answer == REGEX_YES)
-        name = arena_str(a, buf_str(&out));
-    else if (answer != REGEX_NO)
-        name = STR("");
-    buf_fini(&out);
-    return name;
+    return str_is_null(name) ? topic : name;
 }
 
 struct str transforms_route(struct transforms *t, struct str copy, struct arena *a)

@@ -20,26 +20,6 @@ static bool is_wanted(const struct answer *a, struct str flow)
     return a->flow < 0 || str_eq(a->view->flows[a->flow].name, flow);
 }
 
-static void put_fault_members(struct json *j, const struct fault *f)
-{
-    json_put_c(j, "code", f->code);
-    json_put_c(j, "text", f->text);
-    json_put_int(j, "since_ms", f->since_ms);
-    json_put_uint(j, "count", f->count);
-}
-
-static void put_fault(struct json *j, const struct fault *f)
-{
-    json_key(j, "fault");
-    if (!fault_is_set(f)) {
-        json_null(j);
-        return;
-    }
-    json_open(j, '{');
-    put_fault_members(j, f);
-    json_close(j, '}');
-}
-
 static void put_head(struct answer *a, struct json *j)
 {
     const struct view *v = a->view;
@@ -105,11 +85,11 @@ static void put_groups(struct json *j, const struct view_groups *g)
     for (int32_t i = 0; i < g->refused_n; i++) {
         json_open(j, '{');
         json_put_str(j, "group", g->refused[i].group);
-        put_fault_members(j, &g->refused[i].fault);
+        fault_put_members(j, &g->refused[i].fault);
         json_close(j, '}');
     }
     json_close(j, ']');
-    put_fault(j, &g->fault);
+    fault_put(j, &g->fault);
     json_close(j, '}');
 }
 
@@ -161,7 +141,7 @@ static void put_flow(struct answer *a, struct json *j)
     json_put_str(j, "acls_none", f->acls_none);
     json_put_uint(j, "offset_syncs", f->offset_syncs);
     put_groups(j, &f->groups);
-    put_fault(j, &f->fault);
+    fault_put(j, &f->fault);
     json_key(j, "partitions");
     json_open(j, '[');
     a->at_item = 0;
@@ -201,7 +181,7 @@ static void put_row(struct answer *a, struct json *j)
     json_put_uint(j, "bytes", p->bytes);
     json_put_uint(j, "skipped_records", p->skipped_records);
     json_put_int(j, "queued_bytes", p->queued_bytes);
-    put_fault(j, &p->fault);
+    fault_put(j, &p->fault);
     json_close(j, '}');
 }
 
@@ -246,7 +226,7 @@ static void put_clusters(struct answer *a, struct json *j)
         json_open(j, '{');
         json_put_str(j, "alias", c->alias);
         json_put_str(j, "cluster_id", c->cluster_id);
-        put_fault(j, &c->fault);
+        fault_put(j, &c->fault);
         json_key(j, "brokers");
         json_open(j, '[');
         for (int32_t k = 0; k < c->brokers_n; k++)
@@ -280,7 +260,7 @@ static void put_faults(struct answer *a, struct json *j)
     json_put_str(j, "flow", f->flow);
     json_put_str(j, "topic", f->topic);
     json_put_int(j, "partition", f->partition);
-    put_fault_members(j, &f->fault);
+    fault_put_members(j, &f->fault);
     json_close(j, '}');
 }
 
