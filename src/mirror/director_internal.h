@@ -12,6 +12,8 @@
 #include "loop/backoff.h"
 #include "mirror/director.h"
 #include "mirror/director_acls.h"
+#include "mirror/director_gone.h"
+#include "mirror/director_limits.h"
 #include "mirror/plan.h"
 #include "mirror/filter.h"
 #include "mirror/policy.h"
@@ -80,20 +82,8 @@ enum refresh_step {
     REFRESH_CREATE,
     REFRESH_GROW,
     REFRESH_ROUTES, /* topics that transforms send records to */
+    REFRESH_GONE,   /* topics deleted at the source (director_gone.c) */
     REFRESH_DONE,
-};
-
-/* Who asks what topics of the target take (director_limits.c). */
-struct director_limits {
-    struct list_node asks; /* struct limit_ask; the first is being answered */
-    int32_t asks_n;
-    struct task step;
-    struct call call;
-    struct arena arena;
-    union {
-        struct kafka_describe_configs_request configs;
-        struct kafka_incremental_alter_configs_request alter;
-    } request;
 };
 
 /* Who makes the configs of copies those of their sources (director_configs.c). */
@@ -153,6 +143,7 @@ struct director {
         struct kafka_metadata_request metadata;
         struct kafka_create_topics_request create;
         struct kafka_create_partitions_request grow;
+        struct kafka_delete_topics_request delete;
         struct kafka_describe_configs_request configs;
         struct kafka_init_producer_id_request init;
     } request;
@@ -210,6 +201,7 @@ struct director {
     struct director_limits limits;
     struct director_configs configs;
     struct director_acls acls;
+    struct director_gone gone;
     struct checkpoints *checkpoints; /* NULL: not running, or not asked for */
 
     struct flow_port **ports;
@@ -271,14 +263,9 @@ void director_name(struct director *d);
 /* The stored beginning of a partition for this copy, taken out of the table; false: none. */
 bool director_take_stored(struct director *d, struct str topic, int32_t partition, struct str copy, struct relay_start *out);
 bool director_has_stored(const struct director *d, struct str topic); /* its first partition, not taken yet */
+/* Each topic with a stored pair that is not taken yet, and its copy; a topic may come several times. */
+void director_each_stored(struct director *d, void (*fn)(void *arg, struct str topic, struct str copy), void *arg);
 void director_stored_free(struct director *d);
-
-/* director_limits.c */
-void director_limits_init(struct director_limits *l);
-void director_limits_stop(struct director_limits *l);
-void director_limits_fini(struct director_limits *l);
-/* All workers will be told what the topic of the target takes; raise_to: its max.message.bytes is set to that before. */
-void director_limits_ask(struct director *d, struct str topic, int64_t raise_to);
 
 /* director_configs.c */
 void director_configs_init(struct director_configs *c);

@@ -5,10 +5,11 @@
  * refresh under way does not wait. Every answer goes to all workers, also one that says that nothing is known: who waits
  * for it goes on by guesses. Thread: control.
  */
-#include "mirror/director_internal.h"
+#include "mirror/director_limits.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "mirror/director_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

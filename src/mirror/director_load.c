@@ -192,6 +192,15 @@ bool director_has_stored(const struct director *d, struct str topic)
     return s && s->start.has_pair;
 }
 
+void director_each_stored(struct director *d, void (*fn)(void *arg, struct str topic, struct str copy), void *arg)
+{
+    struct stored *s, *next;
+
+    HASH_ITER(hh, d->stored, s, next)
+        if (s->start.has_pair && !str_is_null(s->copy))
+            fn(arg, str_of(s->key, s->key_n - sizeof(int32_t)), s->copy);
+}
+
 void director_stored_free(struct director *d)
 {
     struct stored *s, *next;

@@ -113,7 +113,7 @@ static void list_target(struct director *d)
     if (q->topics.n)
         director_call(d, d->target, API_METADATA, ROUTE_ANY, on_target_listed);
     else
-        next_step(d, REFRESH_DONE);
+        next_step(d, d->plan_only ? REFRESH_DONE : REFRESH_GONE);
 }
 
 static void on_configs(struct call *call)
@@ -216,7 +216,7 @@ static void on_routes(struct call *call)
         return;
     for (int32_t i = 0; i < r->topics.n; i++)
         plan_take_route(d->plan, r->topics.at[i].name, r->topics.at[i].error_code);
-    next_step(d, REFRESH_DONE);
+    next_step(d, REFRESH_GONE);
 }
 
 /* As MirrorMaker 2's producer does: it creates no topic, but its question may make the broker do so. */
@@ -232,7 +232,7 @@ static void ask_routes(struct director *d)
     if (q->topics.n)
         director_call(d, d->target, API_METADATA, ROUTE_ANY, on_routes);
     else
-        next_step(d, REFRESH_DONE);
+        next_step(d, REFRESH_GONE);
 }
 
 static void on_grown(struct call *call)
@@ -381,9 +381,12 @@ static void apply(struct director *d)
         if (m->seen)
             continue;
         log_event(EV_TOPIC_GONE, kv_str("flow", d->config->name), kv_str("topic", m->name));
+        if (m->partitions)
+            director_gone_note(d, m->name, m->route);
         release_from(d, m, 0);
         free_mirrored(d, m);
     }
+    director_gone_note_stored(d);
     d->last_refresh_ms = loop_wall_ms(d->loop);
     if (d->plan->configs_left)
         director_configs_soon(d);
@@ -442,6 +445,9 @@ void director_refresh(struct director *d)
     case REFRESH_ROUTES:
         ask_routes(d);
         break;
+    case REFRESH_GONE:
+        director_gone_step(d);
+        break;
     case REFRESH_DONE:
         d->refresh_step = REFRESH_LIST_SOURCE;
         if (d->plan_only)
@@ -458,5 +464,6 @@ void director_topics_free(struct director *d)
 
     HASH_ITER(hh, d->topics, m, next)
         free_mirrored(d, m);
+    director_gone_free(d);
     transforms_free(&d->transforms);
 }
