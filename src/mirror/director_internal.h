@@ -191,6 +191,7 @@ struct director {
     struct plan_internal internals[PLAN_INTERNAL_MAX]; /* with plan_only; in `names` */
     size_t internals_n;
     struct mirrored *topics;
+    struct chosen *chosen; /* topics of which it was logged why (director_chosen.c) */
     int64_t partitions_n;
 
     /* Heartbeats. */
@@ -277,6 +278,10 @@ void director_configs_fini(struct director_configs *c);
 /* director_checkpoints.c */
 void director_checkpoints_start(struct director *d);
 void director_checkpoints_stop(struct director *d);
+
+/* director_chosen.c */
+void director_tell_chosen(struct director *d); /* after all topics of the source were added to the plan */
+void director_chosen_free(struct director *d);
 
 /* director_topics.c */
 void director_refresh(struct director *d);

@@ -68,6 +68,7 @@ static void on_source_listed(struct call *call)
     p = d->plan = plan_new(&d->plan_arena, (size_t)r->topics.n, loop_wall_ms(d->loop));
     for (int32_t i = 0; i < r->topics.n; i++)
         plan_add_source(p, d->policy, d->topic_filter, &r->topics.at[i]);
+    director_tell_chosen(d);
     plan_route(p, get_transforms(d));
     plan_refuse_collisions(p, is_ours, d);
     next_step(d, REFRESH_LIST_TARGET);
@@ -465,5 +466,6 @@ void director_topics_free(struct director *d)
     HASH_ITER(hh, d->topics, m, next)
         free_mirrored(d, m);
     director_gone_free(d);
+    director_chosen_free(d);
     transforms_free(&d->transforms);
 }

@@ -123,6 +123,11 @@ bool filter_accepts(struct filter *f, struct str name)
     return matches(&f->include, name) && !is_excluded(&f->exclude, name);
 }
 
+bool filter_includes(struct filter *f, struct str name)
+{
+    return matches(&f->include, name);
+}
+
 /* The element that matches by itself; the null string when only the whole does. */
 static struct str element_of(const struct side *s, struct str name)
 {

@@ -19,6 +19,8 @@ enum err filter_new(const struct str_list *include, const struct str_list *exclu
 void filter_free(struct filter **f);
 
 bool filter_accepts(struct filter *f, struct str name);
+/* Whether the first list alone does. */
+bool filter_includes(struct filter *f, struct str name);
 
 /* For people: which element decided; *accepted as filter_accepts. In a. */
 struct str filter_why(struct filter *f, struct str name, struct arena *a, bool *accepted);

@@ -58,6 +58,7 @@ def test_configs_are_left_alone(flow, off):
         assert h.stop() == 0
 
 
+@pytest.mark.fc("FC-027")
 def test_a_refused_config_holds_up_no_other(pool, name):
     """Kafka 4 takes no segments below 1 MiB, 3.9 does: neither the topic nor its other configs may wait for that."""
     flow = Flow(name, pool.get("3.9.1", "source"), pool.get("4.3.0", "target"))
@@ -78,6 +79,7 @@ def test_a_refused_config_holds_up_no_other(pool, name):
         assert h.stop() == 0
 
 
+@pytest.mark.fc("FC-026")
 def test_min_insync_replicas_stay_bearable(flow):
     """Who copies min.insync.replicas gets it only as high as the copy has replicas."""
     feed.create_topic(flow.source, flow.name, 1, {"min.insync.replicas": 3, "retention.ms": 1000000})

@@ -60,6 +60,7 @@ def test_all_problems_of_a_file_in_one_go(tmp_path):
     assert code == 2 and "bad.properties:6: " in again
 
 
+@pytest.mark.fc("FC-019")
 def test_two_aliases_of_one_cluster_are_refused(tmp_path, flow):
     lines = heliostat.config(flow.source, flow.source, flow.a, flow.b, flow.name)
     feed.create_topic(flow.source, flow.name)
@@ -137,6 +138,7 @@ def test_too_large_record_stops_only_its_partition(flow):
         h.wait(lambda h: not halted(h, flow.name), what="the fault to be over")
 
 
+@pytest.mark.fc("FC-036")
 def test_denied_topic_stops_only_itself(flow, guarded):
     flow = Flow(flow.name, flow.clusters[0], guarded)
     good, bad = flow.name + "-good", flow.name + "-bad"
@@ -178,6 +180,7 @@ def test_without_the_right_to_the_group_nothing_is_copied(flow, guarded):
         assert compare.topics(flow.source, flow.name, flow.target, flow.remote()).equal
 
 
+@pytest.mark.fc("FC-036")
 def test_rights_withdrawn_and_given_back(flow, guarded):
     """Write on one copy, then Read on a source topic: it pauses with the cause, the other topic flows, nothing is lost. A topic
     with any ACL at all allows nothing that no ACL allows."""
