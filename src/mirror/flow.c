@@ -136,6 +136,7 @@ struct flow *flow_new(struct loop *l, struct pool *pool, const struct flow_confi
     list_init(&f->dirty);
     list_init(&f->waiting);
     list_init(&f->storing);
+    list_init(&f->covered);
     f->maps_memory_max = (size_t)config->offset_map_max;
     f->source = cluster_new(l, &config->source, config->source_alias);
     f->target = cluster_new(l, &config->target, config->target_alias);

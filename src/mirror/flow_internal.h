@@ -64,9 +64,9 @@ struct flow {
     struct flow_silent silent[2]; /* source, target: at the last tick */
     struct kept_pair *kept;
     struct timer tick, flush_state, flush_positions;
-    struct list_node dirty;   /* relays whose pair changed since it was last put */
-    struct list_node waiting; /* relays that wait for a topic, a leader or a retry */
-    struct list_node storing; /* relays that wait until a pair of theirs is acknowledged */
+    struct list_node dirty;            /* relays whose pair changed since it was last put */
+    struct list_node waiting;          /* relays that wait for a topic, a leader or a retry */
+    struct list_node storing, covered; /* relays that wait until a pair is acknowledged: to go on, to put the position */
     size_t maps_memory, maps_memory_max; /* of all relays' offset maps */
     struct flow_counts gone;  /* counts of relays that are no more */
     struct view_loss losses[64];
@@ -101,7 +101,7 @@ struct relay {
     int32_t partition;
     enum relay_state state;
     struct task step;
-    struct list_node dirty_node, waiting_node, storing_node, held_node, joined_node;
+    struct list_node dirty_node, waiting_node, storing_node, covered_node, held_node, joined_node;
     struct topic_meta *source_meta, *target_meta;
     struct fetch_part fetch;
     struct produce_part produce;
@@ -119,7 +119,8 @@ struct relay {
     int64_t jump;           /* a stored position beyond which another writer has copied; -1 none */
     bool anew; /* the source topic is another one: what is in the target tells nothing of it */
     bool has_pair, from_earliest, dirty, position_changed, registered;
-    uint64_t state_ticket, positions_ticket;
+    uint64_t state_ticket, positions_ticket, covered_ticket;
+    int64_t covered_to; /* the position to be put once the pair of covered_ticket is acknowledged */
 
     /* What its delivery mode needs (relay_send.c). */
     struct list_node held; /* struct outgoing that may not leave yet */

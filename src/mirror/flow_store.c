@@ -1,8 +1,9 @@
 /* flow_store.c -- positions in MirrorMaker's topic, pairs in ours.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A pair always goes out before the position that it covers, so a position that is ahead of the pair means that
- * somebody else wrote it (relay_ask.c, relay_jump).
+ * A position goes out only when the pair that covers it is acknowledged (they lie in two topics, with leaders of their
+ * own), so a position that is ahead of the pair means that somebody else wrote it (relay_ask.c, relay_jump). And as
+ * long as that is so, none of ours goes out.
  */
 #include "mirror/flow_store.h"
 
@@ -29,7 +30,12 @@ void flow_store_put_pair(struct flow *f, struct relay *r, const struct pair *pai
 }
 
 /* At most once, all that may have been sent counts as copied. */
-static void put_position(struct flow *f, struct relay *r, const struct pair *p)
+static int64_t position_of(const struct pair *p)
+{
+    return MAX(p->source, p->reserved);
+}
+
+static void put_position(struct flow *f, struct relay *r, int64_t next)
 {
     struct position_key k = { .connector = f->connector, .cluster = f->config->source_alias,
                               .topic = relay_topic(r), .partition = relay_partition(r) };
@@ -38,10 +44,26 @@ static void put_position(struct flow *f, struct relay *r, const struct pair *p)
     buf_init(&key, 64 * KiB);
     buf_init(&value, 64);
     formats_position_key(&k, &key);
-    formats_position_value(MAX(p->source, p->reserved) - 1, &value);
+    formats_position_value(next - 1, &value);
     r->positions_ticket = topic_writer_put(f->positions, -1, buf_str(&key), buf_str(&value), -1);
     buf_fini(&key);
     buf_fini(&value);
+}
+
+/* The positions whose pairs are acknowledged. */
+static void put_covered(struct flow *f)
+{
+    uint64_t acked = topic_writer_acked(f->state);
+    struct list_node *n, *next;
+
+    LIST_EACH_SAFE(n, next, &f->covered) {
+        struct relay *r = container_of(n, struct relay, covered_node);
+
+        if (acked < r->covered_ticket)
+            continue;
+        list_remove(n);
+        put_position(f, r, r->covered_to);
+    }
 }
 
 /* The pair of every relay that moved; a relay stays on the list until its position has gone out too. */
@@ -49,6 +71,7 @@ static void put_pairs(struct flow *f)
 {
     struct list_node *n;
 
+    put_covered(f);
     LIST_EACH(n, &f->dirty) {
         struct relay *r = container_of(n, struct relay, dirty_node);
         struct pair p;
@@ -61,8 +84,8 @@ static void put_pairs(struct flow *f)
 void flow_store_put(struct flow *f, struct relay *r, const struct pair *p)
 {
     flow_store_put_pair(f, r, p);
-    if (MAX(p->source, p->reserved) > 0)
-        put_position(f, r, p);
+    if (position_of(p) > 0)
+        put_position(f, r, position_of(p));
 }
 
 bool flow_store_has(const struct flow *f, const struct relay *r)
@@ -79,9 +102,14 @@ void flow_store_relay(struct flow *f, struct relay *r)
         return;
     if (relay_take_position(r, &p))
         flow_store_put_pair(f, r, &p);
-    if (r->registered && MAX(p.source, p.reserved) > 0)
-        put_position(f, r, &p);
     list_remove(&r->dirty_node);
+    if (!r->registered || position_of(&p) <= 0 || r->jump > position_of(&p))
+        return;
+    r->covered_to = position_of(&p);
+    r->covered_ticket = r->state_ticket;
+    if (!list_is_linked(&r->covered_node))
+        list_add_tail(&f->covered, &r->covered_node);
+    put_covered(f);
 }
 
 void flow_store_all(struct flow *f)
@@ -146,6 +174,7 @@ static void on_positions_idle(void *arg)
 
 static void on_state_idle(void *arg)
 {
+    put_covered(arg);
     wake_storing(arg);
 }
 
@@ -213,7 +242,7 @@ void flow_store_stop(struct flow *f)
 bool flow_store_is_done(const struct flow *f)
 {
     return f->txn ? flow_txn_is_done(f) && topic_writer_is_idle(f->notes)
-                  : topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state);
+                  : topic_writer_is_idle(f->positions) && topic_writer_is_idle(f->state) && list_is_empty(&f->covered);
 }
 
 bool flow_store_is_shut_out(const struct flow *f)

@@ -350,6 +350,7 @@ struct relay *relay_new(struct flow *f, struct str topic, struct str target_topi
     list_init(&r->dirty_node);
     list_init(&r->waiting_node);
     list_init(&r->storing_node);
+    list_init(&r->covered_node);
     list_init(&r->held_node);
     list_init(&r->joined_node);
     list_init(&r->held);
@@ -423,6 +424,7 @@ void relay_free(struct relay **rp)
     list_remove(&r->dirty_node);
     list_remove(&r->waiting_node);
     list_remove(&r->storing_node);
+    list_remove(&r->covered_node);
     mem_free((char *)(uintptr_t)r->topic.p);
     mem_free((char *)(uintptr_t)r->target_topic.p);
     mem_free(r);

@@ -23,7 +23,7 @@ struct check *check_new(struct feed *f, struct sim_cluster *target, bool loose)
     buf_init(&c->area, 64 * MiB);
     for (int i = 0; i < SIM_TOPICS; i++)
         for (int j = 0; j < SIM_PARTS; j++)
-            c->last[i][j] = (struct stored_last){ -1, -1, false };
+            c->last[i][j] = (struct stored_last){ -1, -1, 0, false };
     return c;
 }
 

@@ -26,6 +26,7 @@ struct stored_seen {
 /* The last position and the last pair that were stored of a partition. */
 struct stored_last {
     int64_t position, pair; /* source offset that comes next; -1: none */
+    int64_t covered; /* the most that any pair has said to be copied, or to have been */
     bool older; /* the pair speaks of a topic that was deleted since */
 };
 

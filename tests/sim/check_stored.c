@@ -3,7 +3,8 @@
  *
  * The pair (S, T) says: the records before S, and no others, are those before T. A position says the first half. Who
  * has just lost records, at either end, is not judged for a while: what the mirror stores was true before. Neither goes
- * back, whoever stores it: of two mirrors the one whose turn is over stores nothing more.
+ * back, whoever stores it: of two mirrors the one whose turn is over stores nothing more. And no position is there before
+ * a pair that covers it.
  */
 #include "check_int.h"
 
@@ -65,6 +66,8 @@ static void check_pair(struct check *c, const struct state_record *s)
             sim_fail("%s-%d: the pair (%" PRId64 ", %" PRId64 ") is stored after one of source offset %" PRId64,
                      t->topic->name, s->partition, s->pair.source, s->pair.target, c->last[i][s->partition].pair);
         c->last[i][s->partition].pair = s->pair.source;
+        c->last[i][s->partition].covered = MAX(c->last[i][s->partition].covered,
+                                               MAX(s->pair.source, MAX(s->pair.reserved, s->pair.passed)));
         c->last[i][s->partition].older = is_older(&s->pair, t->topic);
         if (c->last[i][s->partition].older || !is_judged(&t->parts[s->partition], copy))
             continue;
@@ -98,6 +101,9 @@ static void check_position(struct check *c, const struct position_key *k, int64_
             sim_fail("%s-%d: position %" PRId64 " is stored after %" PRId64, t->topic->name, k->partition, next,
                      c->last[i][k->partition].position);
         c->last[i][k->partition].position = next;
+        if (next > c->last[i][k->partition].covered)
+            sim_fail("%s-%d: position %" PRId64 " is stored, and no pair that covers it: it would be taken for another mirror's",
+                     t->topic->name, k->partition, next);
         if (c->last[i][k->partition].older || !is_judged(p, copy) || !log)
             continue; /* just now, or deleted */
         for (size_t j = 0; j < p->n; j++) {
