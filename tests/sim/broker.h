@@ -273,7 +273,8 @@ void log_clear(struct sim_part *p);
 /* What a broker knows of producers after its restart: one batch each (rules 2.5). */
 void log_forget(struct sim_part *p, int remembered);
 struct sim_pid *log_pid(struct sim_part *p, int64_t id, bool make);
-/* The leader takes the last batches of its producers for longer than they were. */
+/* The leader takes the last batches of its producers for longer than they were: by more than what may be on its way, or it
+ * would take the next but one for the next. */
 void log_mistake(struct sim_part *p);
 /* Producers whose last batch is a day old or older are forgotten (rules 2.6). */
 void log_expire(struct sim_part *p);

@@ -263,6 +263,6 @@ void log_mistake(struct sim_part *p)
             continue;
         tally(TALLY_MISTAKEN);
         sim_say("%s-%d is mistaken about producer %lld", p->topic->name, p->number, (long long)pid->id);
-        pid->seen[pid->seen_n - 1].last = (int32_t)((pid->seen[pid->seen_n - 1].last + sim_between(1, 1000)) & INT32_MAX);
+        pid->seen[pid->seen_n - 1].last = (int32_t)((pid->seen[pid->seen_n - 1].last + sim_between(100000, 1000000)) & INT32_MAX);
     }
 }
