@@ -92,8 +92,8 @@ static void fill_part(const struct fetch_link *k, struct fetch_part *p, int vers
 
     codec_init(&kafka_fetch_request_partition_msg, out);
     out->partition = p->partition;
-    out->current_leader_epoch =
-        p->partition < t->parts_n ? t->parts[p->partition].leader_epoch : -1;
+    /* Where the newest metadata lacks the partition, the leader that was meant before is meant. */
+    out->current_leader_epoch = p->partition < t->parts_n ? t->parts[p->partition].leader_epoch : p->session_epoch;
     out->fetch_offset = p->offset;
     out->last_fetched_epoch = version >= 12 ? p->last_epoch : -1;
     out->partition_max_bytes = part_bytes(k, p);

@@ -157,7 +157,7 @@ static void move_all(struct fetcher *f)
             fetcher_move(f, p);
             /* The same leader in a new epoch: the session must hear of it. */
             if (p->link && p->state == FETCH_ASKED &&
-                (!meta_of(p) || meta_of(p)->leader_epoch != p->session_epoch)) {
+                meta_of(p) && meta_of(p)->leader_epoch != p->session_epoch) {
                 list_remove(&p->node);
                 p->state = FETCH_WANTED;
                 fetch_put(p->link, p);
@@ -244,6 +244,7 @@ void fetcher_add(struct fetcher *f, struct fetch_part *p)
     p->state = FETCH_WANTED;
     p->in_session = p->behind = false;
     p->batch_bytes = 0;
+    p->session_epoch = -1;
     p->high_watermark = -1;
     p->preferred = -1;
     p->not_before_ms = 0;
