@@ -19,6 +19,7 @@ struct check *check_new(struct feed *f, struct sim_cluster *target, bool loose)
     c->feed = f;
     c->target = target;
     c->loose = loose;
+    check_sent_start(loose);
     c->compress = compress_new();
     buf_init(&c->area, 64 * MiB);
     for (int i = 0; i < SIM_TOPICS; i++)

@@ -61,5 +61,7 @@ struct record_reader check_open_batch(struct check *c, const struct sim_batch *i
 bool check_was_told(const struct check *c, bool twice, const char *topic, int32_t part, int64_t offset);
 /* check_stored.c: what the mirror has stored in its own topics since the last look. */
 void check_stored(struct check *c);
+/* check_sent.c: a new world; loose as above. */
+void check_sent_start(bool loose);
 
 #endif
