@@ -21,8 +21,6 @@
 #include "base/must.h"
 #include "mirror/filter.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LEAST_PAUSE_MS 200   /* between rounds, whatever the intervals say */
@@ -74,22 +72,6 @@ static void well(struct checkpoints *c)
         return;
     log_event(EV_CHECKPOINTS_FAULT_OVER, kv_str("flow", c->config->name), kv_c("code", c->fault.code));
     fault_clear(&c->fault);
-}
-
-void checkpoints_refuse(struct checkpoints *c, struct followed *g, const char *code, const char *fmt, ...)
-{
-    bool same = str_eq(str_c(g->fault.code), str_c(code));
-    char text[FAULT_TEXT_MAX];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    g->failed = g->faulty = true;
-    fault_set(&g->fault, loop_wall_ms(c->loop), code, "%s", text);
-    if (!same)
-        log_event(EV_GROUP_REFUSED, kv_str("flow", c->config->name), kv_str("group", g->name), kv_c("code", code),
-                  kv_c("text", text));
 }
 
 struct followed *checkpoints_find_group(struct checkpoints *c, struct str name)
@@ -226,6 +208,7 @@ static void fetch_begin(struct checkpoints *c)
         g->places = NULL;
         g->places_n = 0;
         g->active = g->failed = g->faulty = false;
+        groups_refusals_begin(&g->refusals);
         g->counts = (struct followed_counts){ 0 };
     }
     checkpoints_groups_begin(c, is_followed);
@@ -278,8 +261,7 @@ static void round_end(struct checkpoints *c)
     HASH_ITER(hh, c->groups, g, next) {
         if (c->must_tell && c->writer)
             checkpoints_tell_group(c, g);
-        if (!g->faulty && g->kind == GROUP_CONSUMER)
-            fault_clear(&g->fault);
+        checkpoints_refusals_end(c, g);
         if (c->must_sync) {
             g->shown_active = g->active;
         } else { /* what was found out about the target in the round before */

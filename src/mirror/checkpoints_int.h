@@ -64,8 +64,9 @@ struct followed {
     enum group_kind kind;
     bool seen;       /* in this listing */
     bool active;     /* it has members at the target */
-    struct fault fault;
-    bool failed, faulty; /* in this round: all of it; at least a part */
+    struct fault fault;             /* the first of the round */
+    struct group_refusals refusals; /* all of them */
+    bool failed, faulty;            /* in this round: all of it; at least a part */
     bool shown_active;   /* of the last round that looked */
     struct place *places;   /* of this round, sorted by (target_topic, partition) */
     size_t places_n;
@@ -131,8 +132,6 @@ struct checkpoints {
 
 /* checkpoints.c */
 void checkpoints_wake(struct checkpoints *c);
-void checkpoints_refuse(struct checkpoints *c, struct followed *g, const char *code, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
 struct followed *checkpoints_get_group(struct checkpoints *c, struct str name);
 struct followed *checkpoints_find_group(struct checkpoints *c, struct str name);
 struct known *checkpoints_known(struct checkpoints *c, struct str key, bool make);
@@ -147,11 +146,14 @@ bool checkpoints_fetch(struct checkpoints *c, struct cluster *cl);
 bool checkpoints_commit(struct checkpoints *c);
 
 /* checkpoints_round.c: asks for the translation of every place, and takes the answers once no list is under way; decides
- * what is committed; tells what changed of a group. */
+ * what is committed; tells what changed of a group; says once what is refused of it, until a whole round has gone well. */
 void checkpoints_translate_begin(struct checkpoints *c);
 void checkpoints_translated(struct checkpoints *c);
 void checkpoints_decide(struct checkpoints *c);
 void checkpoints_tell_group(struct checkpoints *c, struct followed *g);
+void checkpoints_refuse(struct checkpoints *c, struct followed *g, const char *code, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+void checkpoints_refusals_end(struct checkpoints *c, struct followed *g);
 
 /* checkpoints_mm2.c: a translation of every place; over once the reader is gone. */
 void checkpoints_mm2_begin(struct checkpoints *c);

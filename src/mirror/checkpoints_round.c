@@ -5,8 +5,12 @@
  */
 #include "mirror/checkpoints_int.h"
 
+#include "base/log.h"
 #include "base/must.h"
 #include "mirror/view.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 #define WORKERS_MAX 1024
 
@@ -154,6 +158,40 @@ void checkpoints_tell_group(struct checkpoints *c, struct followed *g)
     for (size_t i = 0; i < g->places_n; i++)
         if (g->places[i].known && must_tell(c, &g->places[i]))
             tell(c, &g->places[i]);
+}
+
+static enum group_part part_of(enum checkpoints_state s)
+{
+    if (s == CHECKPOINTS_TELLING)
+        return GROUP_TOLD;
+    return s == CHECKPOINTS_LISTING || s == CHECKPOINTS_FETCHING ? GROUP_AT_SOURCE : GROUP_AT_TARGET;
+}
+
+void checkpoints_refuse(struct checkpoints *c, struct followed *g, const char *code, const char *fmt, ...)
+{
+    char text[FAULT_TEXT_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (!g->faulty)
+        fault_set(&g->fault, loop_wall_ms(c->loop), code, "%s", text);
+    g->failed = g->faulty = true;
+    if (groups_refused(&g->refusals, part_of(c->state), code))
+        log_event(EV_GROUP_REFUSED, kv_str("flow", c->config->name), kv_str("group", g->name), kv_c("code", code),
+                  kv_c("text", text));
+}
+
+/* A round that did not ask the target, or wrote no checkpoint, does not know whether what was refused there still is. */
+void checkpoints_refusals_end(struct checkpoints *c, struct followed *g)
+{
+    if (g->kind != GROUP_CONSUMER)
+        return;
+    groups_refusals_end(&g->refusals, GROUP_AT_SOURCE | (c->must_sync ? GROUP_AT_TARGET : 0u) |
+                                          (c->must_tell ? GROUP_TOLD : 0u));
+    if (!groups_is_refused(&g->refusals, g->fault.code))
+        fault_clear(&g->fault);
 }
 
 void checkpoints_view(const struct checkpoints *c, struct view_groups *v, struct arena *a)

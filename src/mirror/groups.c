@@ -3,6 +3,9 @@
  */
 #include "mirror/groups.h"
 
+#include <stdio.h>
+#include <string.h>
+
 enum group_kind groups_kind(struct str protocol_type, struct str group_type)
 {
     if (str_eq_nocase(group_type, STR("share")) || str_eq(protocol_type, STR("share")))
@@ -86,4 +89,48 @@ bool groups_must_tell_mm2(const struct group_mark *m, int64_t upstream, const st
 bool groups_must_commit_mm2(const struct group_position *p, int64_t there)
 {
     return p->how != GROUP_NONE && p->offset > there;
+}
+
+static int find(const struct group_refusals *r, const char *code)
+{
+    for (int i = 0; i < r->n; i++)
+        if (strncmp(r->at[i].code, code, sizeof(r->at[i].code) - 1) == 0)
+            return i;
+    return -1;
+}
+
+void groups_refusals_begin(struct group_refusals *r)
+{
+    for (int i = 0; i < r->n; i++)
+        r->at[i].now = false;
+}
+
+bool groups_refused(struct group_refusals *r, enum group_part part, const char *code)
+{
+    int i = find(r, code);
+
+    if (i >= 0) {
+        r->at[i].now = true;
+        return false;
+    }
+    if (r->n == GROUP_REFUSALS)
+        return false;
+    r->at[r->n] = (struct group_refusal){ .part = part, .now = true };
+    snprintf(r->at[r->n++].code, sizeof(r->at[0].code), "%s", code);
+    return true;
+}
+
+void groups_refusals_end(struct group_refusals *r, unsigned parts)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->n; i++)
+        if (r->at[i].now || !(r->at[i].part & parts))
+            r->at[n++] = r->at[i];
+    r->n = n;
+}
+
+bool groups_is_refused(const struct group_refusals *r, const char *code)
+{
+    return find(r, code) >= 0;
 }

@@ -6,6 +6,7 @@
 #ifndef MIRROR_GROUPS_H
 #define MIRROR_GROUPS_H
 
+#include "base/fault.h"
 #include "mirror/offset_map.h"
 
 /* What a cluster says a group is. */
@@ -50,5 +51,27 @@ bool groups_must_commit(const struct group_mark *m, int64_t upstream, const stru
 /* The same two as MirrorMaker 2 decides them. */
 bool groups_must_tell_mm2(const struct group_mark *m, int64_t upstream, const struct group_position *p);
 bool groups_must_commit_mm2(const struct group_position *p, int64_t there);
+
+/* What of a group was refused, and told: each cause once, until the part of a round that met it was made without it. */
+enum group_part {
+    GROUP_AT_SOURCE = 1,
+    GROUP_AT_TARGET = 2, /* only in rounds that commit */
+    GROUP_TOLD = 4,      /* only in rounds that write checkpoints */
+};
+#define GROUP_REFUSALS 4
+struct group_refusals {
+    struct group_refusal {
+        char code[FAULT_CODE_MAX];
+        enum group_part part;
+        bool now; /* in this round */
+    } at[GROUP_REFUSALS];
+    int n;
+};
+void groups_refusals_begin(struct group_refusals *r);
+/* True: it is to be told. */
+bool groups_refused(struct group_refusals *r, enum group_part part, const char *code);
+/* The round has made these parts. */
+void groups_refusals_end(struct group_refusals *r, unsigned parts);
+bool groups_is_refused(const struct group_refusals *r, const char *code);
 
 #endif

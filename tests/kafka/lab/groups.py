@@ -3,7 +3,7 @@ import bisect
 import struct
 import time
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from . import compare
 
@@ -14,6 +14,17 @@ def client(bootstrap, group, **more):
                      "auto.offset.reset": "earliest", "log_level": 0, **more})
 
 
+def _patiently(ask, tries=60):
+    """The coordinator of a cluster that has just started may be moving, or reading, for a while."""
+    for left in reversed(range(tries)):
+        try:
+            return ask()
+        except KafkaException as e:
+            if not left or "oordinator" not in str(e):
+                raise
+            time.sleep(0.5)
+
+
 def commit(bootstrap, group, places):
     """Sets positions, {(topic, partition): offset or (offset, metadata)}, as a group without members."""
     consumer = client(bootstrap, group)
@@ -21,9 +32,9 @@ def commit(bootstrap, group, places):
         for kind, rows in ((False, {k: v for k, v in places.items() if not isinstance(v, tuple)}),
                            (True, {k: v for k, v in places.items() if isinstance(v, tuple)})):
             if rows:
-                consumer.commit(asynchronous=False, offsets=[
+                _patiently(lambda rows=rows, kind=kind: consumer.commit(asynchronous=False, offsets=[
                     TopicPartition(t, p, v[0], metadata=v[1]) if kind else TopicPartition(t, p, v)
-                    for (t, p), v in rows.items()])
+                    for (t, p), v in rows.items()]))
     finally:
         consumer.close()
 

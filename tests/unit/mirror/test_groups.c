@@ -113,5 +113,34 @@ TEST(kinds_and_states)
     CHECK(!groups_state_is_idle(STR("Stable")) && !groups_state_is_idle(STR("Reconciling")));
 }
 
+TEST(a_refusal_is_told_once_until_it_is_over)
+{
+    struct group_refusals r = { 0 };
+
+    for (int round = 0; round < 5; round++) { /* only every other round asks the target */
+        groups_refusals_begin(&r);
+        CHECK_EQ(groups_refused(&r, GROUP_AT_SOURCE, "A"), round == 0);
+        if (round % 2 == 0) {
+            CHECK_EQ(groups_refused(&r, GROUP_AT_TARGET, "B"), round == 0);
+            CHECK_EQ(groups_refused(&r, GROUP_AT_TARGET, "C"), round == 0); /* causes that take turns are each told once */
+        }
+        groups_refusals_end(&r, GROUP_AT_SOURCE | (round % 2 == 0 ? GROUP_AT_TARGET : 0u));
+        CHECK(groups_is_refused(&r, "A") && groups_is_refused(&r, "B") && groups_is_refused(&r, "C"));
+    }
+    groups_refusals_begin(&r);
+    CHECK(!groups_refused(&r, GROUP_AT_TARGET, "C"));
+    groups_refusals_end(&r, GROUP_AT_SOURCE | GROUP_AT_TARGET);
+    CHECK(!groups_is_refused(&r, "A") && !groups_is_refused(&r, "B") && groups_is_refused(&r, "C"));
+    groups_refusals_begin(&r);
+    groups_refusals_end(&r, GROUP_AT_SOURCE | GROUP_TOLD);
+    CHECK(groups_is_refused(&r, "C"));
+    groups_refusals_end(&r, GROUP_AT_TARGET);
+    CHECK_EQ(r.n, 0);
+    CHECK(groups_refused(&r, GROUP_TOLD, "C")); /* it is back */
+    for (int i = 0; i < 10; i++) /* many: bounded */
+        CHECK_EQ(groups_refused(&r, GROUP_AT_TARGET, (char[]){ (char)('a' + i), 0 }), i < GROUP_REFUSALS - 1);
+}
+
 TESTS(RUN(positions), RUN(checkpoints_are_told_when_something_moved), RUN(what_is_committed),
-      RUN(ranges_are_bounded_by_what_was_told), RUN(as_mirror_maker), RUN(kinds_and_states))
+      RUN(ranges_are_bounded_by_what_was_told), RUN(as_mirror_maker), RUN(kinds_and_states),
+      RUN(a_refusal_is_told_once_until_it_is_over))
