@@ -106,7 +106,7 @@ static void compare(struct check *c, struct feed_topic *t, int32_t part, struct 
         return;
     }
     for (size_t i = 0; i < copy->truth; i++) {
-        if (p->truths[i].digest != digest || !check_was_told(c, true, t->topic->name, part, p->truths[i].offset))
+        if (p->truths[i].digest != digest || !check_take_told(c, t->topic->name, part, p->truths[i].offset))
             continue;
         note_made(copy, i);
         return;

@@ -36,6 +36,7 @@ struct told {
     char topic[64];
     int32_t partition;
     int64_t from, to;
+    int64_t left; /* repetitions that it explains still */
 };
 
 #define FAULT_SLOTS 1024
@@ -57,8 +58,10 @@ struct check {
 
 /* The records of a stored batch; the area stays until the next call. */
 struct record_reader check_open_batch(struct check *c, const struct sim_batch *in, struct batch *b);
-/* Whether the mirror has said so of this source offset. */
-bool check_was_told(const struct check *c, bool twice, const char *topic, int32_t part, int64_t offset);
+/* Whether the mirror has told this source offset as lost. */
+bool check_was_told(const struct check *c, const char *topic, int32_t part, int64_t offset);
+/* Whether it has said that this one may come again; it does so once for each that it has spoken of. */
+bool check_take_told(struct check *c, const char *topic, int32_t part, int64_t offset);
 /* check_stored.c: what the mirror has stored in its own topics since the last look. */
 void check_stored(struct check *c);
 /* check_sent.c: a new world; loose as above. */

@@ -214,6 +214,26 @@ static const struct kv *find_kv(const struct kv *kvs, size_t n, const char *key)
     return NULL;
 }
 
+/* Offsets without a record from the pair that was stored last on to where the log begins now: what retention took is
+ * counted as one record per offset, so as many come twice, and no more. */
+static int64_t holes_before(const struct check *c, const char *topic, int32_t part, int64_t to)
+{
+    for (int32_t i = 0; i < c->feed->topics_n; i++) {
+        const struct feed_part *p = &c->feed->topics[i].parts[part];
+        int64_t from = MAX(c->last[i][part].pair, 0), holes = to - from;
+
+        if (strcmp(c->feed->topics[i].topic->name, topic) != 0 || p->cut_us || c->copies[i][part].cut_us)
+            continue;
+        for (size_t k = 0; k < p->n; k++) {
+            const struct truth *t = &p->truths[k];
+
+            holes -= t->offset >= from && t->offset < to && (t->state == TRUTH_THERE || t->expired);
+        }
+        return MAX(holes, 0);
+    }
+    return INT64_MAX; /* what the logs have lost besides is not judged */
+}
+
 static void note_told(struct check *c, bool twice, const struct kv *kvs, size_t n)
 {
     struct str name = find_kv(kvs, n, "relay")->s;
@@ -237,14 +257,30 @@ static void note_told(struct check *c, bool twice, const struct kv *kvs, size_t 
     *dash = '\0';
     snprintf(l->topic, sizeof(l->topic), "%s", space + 1);
     l->partition = (int32_t)strtol(dash + 1, NULL, 10);
+    l->left = twice && str_starts(find_kv(kvs, n, "cause")->s, STR("retention")) ? holes_before(c, l->topic, l->partition, l->from) : INT64_MAX;
 }
 
-bool check_was_told(const struct check *c, bool twice, const char *topic, int32_t part, int64_t offset)
+static bool tells(const struct told *l, bool twice, const char *topic, int32_t part, int64_t offset)
+{
+    return l->twice == twice && strcmp(l->topic, topic) == 0 && l->partition == part && l->from <= offset && offset <= l->to;
+}
+
+bool check_was_told(const struct check *c, const char *topic, int32_t part, int64_t offset)
 {
     for (size_t i = 0; i < c->told_n; i++)
-        if (c->told[i].twice == twice && strcmp(c->told[i].topic, topic) == 0 && c->told[i].partition == part && c->told[i].from <= offset &&
-            offset <= c->told[i].to)
+        if (tells(&c->told[i], false, topic, part, offset))
             return true;
+    return false;
+}
+
+bool check_take_told(struct check *c, const char *topic, int32_t part, int64_t offset)
+{
+    for (size_t i = 0; i < c->told_n; i++) {
+        if (!tells(&c->told[i], true, topic, part, offset) || c->told[i].left == 0)
+            continue;
+        c->told[i].left--;
+        return true;
+    }
     return false;
 }
 
@@ -265,7 +301,7 @@ static void check_part_losses(struct check *c, const char *topic, int32_t part, 
     int64_t late = 0, first = -1;
 
     for (size_t k = 0; k < p->n; k++) {
-        bool made = was_made(copy, k), told = check_was_told(c, false, topic, part, p->truths[k].offset);
+        bool made = was_made(copy, k), told = check_was_told(c, topic, part, p->truths[k].offset);
 
         begun = begun || made;
         if (made && told)
