@@ -75,7 +75,7 @@ static void request_step(struct sim_request *q)
         request_free(q);
         return;
     }
-    if (sim_now_us() < q->broker->stuck_until_us) {
+    if (sim_now_us() < q->broker->stuck_until_us && (!q->broker->stuck_writes || q->head.key == API_PRODUCE)) {
         sim_event_set(&q->wake, q->broker->stuck_until_us - sim_now_us() + sim_between(0, SERVE_US));
         return;
     }

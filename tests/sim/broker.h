@@ -135,6 +135,7 @@ struct sim_broker {
     char host[32];
     bool up;
     int64_t stuck_until_us; /* answers nothing before */
+    bool stuck_writes;      /* or only no produce: its disk hangs, what is in memory it tells */
     int64_t slow_us; /* most extra time of one request */
     int32_t throttle_ms;
     struct sim_session *sessions; /* SIM_SESSIONS */

@@ -52,6 +52,7 @@ static void trouble(struct scenario *s, enum fault_kind kind)
         tally(TALLY_SILENT);
     } else if (kind == FAULT_STUCK) {
         b->stuck_until_us = sim_now_us() + sim_between(200, 8000) * SIM_MS;
+        b->stuck_writes = sim_chance(50);
         tally(TALLY_STUCK);
     } else {
         b->throttle_ms = (int32_t)sim_between(10, 1000);
