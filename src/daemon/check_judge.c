@@ -13,8 +13,6 @@ static void judge_replicas(struct check_flow *f)
     const struct plan *p = f->plan;
     const struct broker_meta *unused;
     int target_brokers = (int)cluster_brokers(director_cluster(f->director, true), &unused);
-    struct cluster *source = director_cluster(f->director, false); /* NULL: a flow of heartbeats needs none */
-    int source_brokers = source ? (int)cluster_brokers(source, &unused) : 0;
 
     if (f->config->enabled && f->config->replication_factor > target_brokers)
         check_add(f, p->creates_n ? CONFIG_ERROR : CONFIG_WARNING,
@@ -23,10 +21,23 @@ static void judge_replicas(struct check_flow *f)
                   target_brokers == 1 ? "" : "s",
                   p->creates_n ? "no topic can be created" : "topics to come could not be created",
                   target_brokers);
+}
+
+static void judge_own_topics(struct check_flow *f)
+{
+    const struct broker_meta *unused;
+    int target_brokers = (int)cluster_brokers(director_cluster(f->director, true), &unused);
+    struct cluster *source = director_cluster(f->director, false); /* NULL: a flow of heartbeats needs none */
+    int source_brokers = source ? (int)cluster_brokers(source, &unused) : 0;
+    const struct plan *p = f->plan;
+
     for (size_t i = 0; i < p->internals_n; i++) {
         const struct plan_internal *t = &p->internals[i];
         int brokers = t->at_target ? target_brokers : source_brokers;
 
+        if (t->wrong.n)
+            check_add(f, t->forgets ? CONFIG_ERROR : CONFIG_WARNING, "topic %.*s at %.*s: %.*s", STR_ARG(t->name),
+                      STR_ARG(t->at_target ? f->config->target_alias : f->config->source_alias), STR_ARG(t->wrong));
         if (!t->missing || t->replication_factor <= brokers)
             continue;
         check_add(f, t->needed ? CONFIG_ERROR : CONFIG_WARNING,
@@ -73,6 +84,7 @@ void check_judge(struct check *c)
 
         if (f->plan) {
             judge_replicas(f);
+            judge_own_topics(f);
             judge_partitions(f);
             check_limits_judge(f);
             if (f->config->enabled && f->plan->wants_n == 0)

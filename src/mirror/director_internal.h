@@ -14,6 +14,7 @@
 #include "mirror/director_acls.h"
 #include "mirror/director_gone.h"
 #include "mirror/director_limits.h"
+#include "mirror/director_prepare.h"
 #include "mirror/plan.h"
 #include "mirror/filter.h"
 #include "mirror/policy.h"
@@ -155,7 +156,7 @@ struct director {
 
     /* Preparing. */
     bool internal_missing; /* one that the flow can do without */
-    int32_t prepare_side; /* 0: at the target, 1: at the source */
+    struct director_prepare prepare;
 
     /* Loading. */
     struct topic_reader *reader;
@@ -231,7 +232,6 @@ bool director_call_failed(struct director *d, const char *what);
 const char *director_shown_state(const struct director *d);
 
 /* director_prepare.c */
-void director_prepare(struct director *d);
 void director_heartbeats_start(struct director *d);
 void director_heartbeats_stop(struct director *d);
 

@@ -1,69 +1,59 @@
 /* director_prepare.c -- makes the internal topics that a flow needs, and writes its heartbeats.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Only topics that are missing are created, so that an existing set-up needs no right to create. The topics that the
+ * Those that are there are looked at first (director_verify.c). Only topics that are missing are created, so that an existing set-up needs no right to create. The topics that the
  * flow cannot do without (positions and pairs; heartbeats, where the flow does nothing else) are tried until they are
  * there; the others are for tools (mm2-spec 5.9), or are made because MirrorMaker 2 makes them (positions of a flow that
  * only writes heartbeats): they hold nothing up and are tried again at every refresh of topics. Thread: control.
  */
-#include "mirror/director_internal.h"
+#include "mirror/director_prepare.h"
 
 #include "base/log.h"
+#include "mirror/director_internal.h"
 #include "mirror/formats.h"
 
-struct internal_topic {
-    struct str name;
-    int32_t partitions;
-    int16_t replication_factor;
-    const char *factor_key; /* of the file, for the text of a failure */
-    bool needed;
-    bool missing;
-};
-
-#define INTERNAL_MAX 5
-
-/* The internal topics of one side; gives their number. */
-static int32_t list_internal(struct director *d, bool target, struct internal_topic *out)
+/* The internal topics of the side whose turn it is. */
+static void list_internal(struct director *d)
 {
     const struct flow_config *c = d->config;
-    bool syncs_at_target = c->offset_syncs_location == FLOW_SYNCS_AT_TARGET;
+    bool target = d->prepare.side == 0, syncs_at_target = c->offset_syncs_location == FLOW_SYNCS_AT_TARGET;
+    struct internal_topic *out = d->prepare.topics;
     int32_t n = 0;
 
     if (target) {
-        out[n++] = (struct internal_topic){ d->heartbeats_topic, 1,
-                                            (int16_t)c->heartbeats_topic_replication_factor,
-                                            "heartbeats.topic.replication.factor", !c->enabled, false };
-        out[n++] = (struct internal_topic){ c->offsets_topic, c->offset_storage_partitions,
-                                            (int16_t)c->offset_storage_replication_factor,
-                                            "offset.storage.replication.factor", c->enabled, false };
+        out[n++] = (struct internal_topic){ .name = d->heartbeats_topic, .partitions = 1,
+                                            .replication_factor = (int16_t)c->heartbeats_topic_replication_factor,
+                                            .factor_key = "heartbeats.topic.replication.factor", .needed = !c->enabled };
+        out[n++] = (struct internal_topic){ .name = c->offsets_topic, .partitions = c->offset_storage_partitions,
+                                            .replication_factor = (int16_t)c->offset_storage_replication_factor,
+                                            .factor_key = "offset.storage.replication.factor",
+                                            .loss = c->enabled ? LOSES_PLACE : LOSES_NOTHING, .needed = c->enabled };
     }
-    if (!c->enabled)
-        return n;
-    if (target) {
-        out[n++] = (struct internal_topic){ d->state_topic, 1,
-                                            (int16_t)c->offset_storage_replication_factor,
-                                            "offset.storage.replication.factor", true, false };
-        out[n++] = (struct internal_topic){
-            policy_checkpoints(d->policy, c->source_alias, &d->arena), 1,
-            (int16_t)c->checkpoints_topic_replication_factor, "checkpoints.topic.replication.factor",
-            false, false };
+    if (target && c->enabled) {
+        out[n++] = (struct internal_topic){ .name = d->state_topic, .partitions = 1,
+                                            .replication_factor = (int16_t)c->offset_storage_replication_factor,
+                                            .factor_key = "offset.storage.replication.factor", .loss = LOSES_PLACE,
+                                            .needed = true };
+        out[n++] = (struct internal_topic){ .name = policy_checkpoints(d->policy, c->source_alias, &d->arena), .partitions = 1,
+                                            .replication_factor = (int16_t)c->checkpoints_topic_replication_factor,
+                                            .factor_key = "checkpoints.topic.replication.factor", .loss = LOSES_HELP };
     }
-    if (c->emit_offset_syncs_enabled && target == syncs_at_target)
+    if (c->enabled && c->emit_offset_syncs_enabled && target == syncs_at_target)
         out[n++] = (struct internal_topic){
-            policy_offset_syncs(d->policy, target ? c->source_alias : c->target_alias, &d->arena), 1,
-            (int16_t)c->offset_syncs_topic_replication_factor,
-            "offset-syncs.topic.replication.factor", false, false };
-    return n;
+            .name = policy_offset_syncs(d->policy, target ? c->source_alias : c->target_alias, &d->arena), .partitions = 1,
+            .replication_factor = (int16_t)c->offset_syncs_topic_replication_factor,
+            .factor_key = "offset-syncs.topic.replication.factor", .loss = LOSES_HELP };
+    d->prepare.topics_n = n;
 }
 
 static void next_side(struct director *d)
 {
-    if (d->prepare_side == 0 && d->config->enabled) {
-        d->prepare_side = 1;
+    if (d->prepare.side == 0 && d->config->enabled) {
+        d->prepare.side = 1;
         director_wake(d);
         return;
     }
-    d->prepare_side = 0;
+    d->prepare.side = 0;
     director_well(d);
     if (d->state == DIRECTOR_REFRESHING) { /* only what was missing before */
         d->refresh_step = REFRESH_LIST_SOURCE;
@@ -96,7 +86,7 @@ static bool take_refusal(struct director *d, const struct internal_topic *topic,
                                 t->error_message.n ? " " : "", topic->factor_key);
 
     if (moved)
-        cluster_reroute(d->prepare_side == 0 ? d->target : d->source, &route);
+        cluster_reroute(d->prepare.side == 0 ? d->target : d->source, &route);
     if (moved || topic->needed) {
         director_fail(d, kerr_name(t->error_code), "%.*s", STR_ARG(text));
         return true;
@@ -111,8 +101,8 @@ static void on_created(struct call *call)
 {
     struct director *d = container_of(call, struct director, call);
     const struct kafka_create_topics_response *r = call->response;
-    struct internal_topic list[INTERNAL_MAX];
-    int32_t n = list_internal(d, d->prepare_side == 0, list);
+    const struct internal_topic *list = d->prepare.topics;
+    int32_t n = d->prepare.topics_n;
     bool stay = false;
 
     if (director_call_failed(d, "creating internal topics"))
@@ -144,9 +134,11 @@ static void add_configs(struct director *d, const struct internal_topic *topic,
     t->configs.at[t->configs.n++].value = STR("compact");
 }
 
-static void create_missing(struct director *d, struct internal_topic *list, int32_t n)
+static void create_missing(struct director *d)
 {
     struct kafka_create_topics_request *q = &d->request.create;
+    const struct internal_topic *list = d->prepare.topics;
+    int32_t n = d->prepare.topics_n;
 
     codec_init(&kafka_create_topics_request_msg, q);
     q->timeout_ms = 30000;
@@ -164,65 +156,72 @@ static void create_missing(struct director *d, struct internal_topic *list, int3
         add_configs(d, &list[i], t);
     }
     if (q->topics.n)
-        director_call(d, d->prepare_side == 0 ? d->target : d->source, API_CREATE_TOPICS,
+        director_call(d, d->prepare.side == 0 ? d->target : d->source, API_CREATE_TOPICS,
                       ROUTE_CONTROLLER, on_created);
     else
         next_side(d);
 }
 
-/* For `check`: what would be created, instead of creating it. */
-static void note_internal(struct director *d, const struct internal_topic *list, int32_t n)
+/* For `check`: what would be created, instead of creating it, and what is wrong with what is there. */
+static void note_internal(struct director *d)
 {
-    for (int32_t i = 0; i < n && d->internals_n < PLAN_INTERNAL_MAX; i++)
+    for (int32_t i = 0; i < d->prepare.topics_n && d->internals_n < PLAN_INTERNAL_MAX; i++) {
+        const struct internal_topic *t = &d->prepare.topics[i];
+
         d->internals[d->internals_n++] =
-            (struct plan_internal){ .name = arena_str(&d->names, list[i].name),
-                                    .factor_key = list[i].factor_key,
-                                    .partitions = list[i].partitions,
-                                    .replication_factor = list[i].replication_factor,
-                                    .at_target = d->prepare_side == 0,
-                                    .needed = list[i].needed,
-                                    .missing = list[i].missing };
+            (struct plan_internal){ .name = arena_str(&d->names, t->name),
+                                    .factor_key = t->factor_key,
+                                    .partitions = t->missing ? t->partitions : t->partitions_found,
+                                    .replication_factor = t->missing ? t->replication_factor : (int16_t)t->replicas_found,
+                                    .at_target = d->prepare.side == 0,
+                                    .needed = t->needed,
+                                    .missing = t->missing,
+                                    .wrong = arena_str(&d->names, t->wrong),
+                                    .forgets = t->forgets };
+    }
     next_side(d);
+}
+
+static void take_found(struct internal_topic *t, const struct kafka_metadata_response_topic *found)
+{
+    t->missing = found->error_code == KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    t->partitions_found = found->partitions.n;
+    for (int32_t i = 0; i < found->partitions.n; i++)
+        t->replicas_found = i == 0 ? found->partitions.at[i].replica_nodes.n
+                                   : MIN(t->replicas_found, found->partitions.at[i].replica_nodes.n);
 }
 
 static void on_listed(struct call *call)
 {
     struct director *d = container_of(call, struct director, call);
     const struct kafka_metadata_response *r = call->response;
-    struct internal_topic list[INTERNAL_MAX];
-    int32_t n = list_internal(d, d->prepare_side == 0, list);
 
     if (director_call_failed(d, "looking for internal topics"))
         return;
     for (int32_t i = 0; i < r->topics.n; i++)
-        for (int32_t j = 0; j < n; j++)
-            if (str_eq(list[j].name, r->topics.at[i].name))
-                list[j].missing = r->topics.at[i].error_code == KERR_UNKNOWN_TOPIC_OR_PARTITION;
-    if (d->plan_only)
-        note_internal(d, list, n);
-    else
-        create_missing(d, list, n);
+        for (int32_t j = 0; j < d->prepare.topics_n; j++)
+            if (str_eq(d->prepare.topics[j].name, r->topics.at[i].name))
+                take_found(&d->prepare.topics[j], &r->topics.at[i]);
+    director_verify(d, d->plan_only ? note_internal : create_missing);
 }
 
 void director_prepare(struct director *d)
 {
     struct kafka_metadata_request *q = &d->request.metadata;
-    struct internal_topic list[INTERNAL_MAX];
-    int32_t n;
 
     arena_reset(&d->arena);
-    n = list_internal(d, d->prepare_side == 0, list);
-    if (n == 0) {
+    list_internal(d);
+    if (d->prepare.topics_n == 0) {
         next_side(d);
         return;
     }
     codec_init(&kafka_metadata_request_msg, q);
     q->allow_auto_topic_creation = false;
-    q->topics.at = arena_array(&d->arena, (size_t)n, sizeof(*q->topics.at));
-    q->topics.n = n;
-    for (int32_t i = 0; i < n; i++)
-        q->topics.at[i].name = list[i].name;
-    director_call(d, d->prepare_side == 0 ? d->target : d->source, API_METADATA, ROUTE_ANY, on_listed);
+    q->topics.at = arena_array(&d->arena, (size_t)d->prepare.topics_n, sizeof(*q->topics.at));
+    q->topics.n = d->prepare.topics_n;
+    for (int32_t i = 0; i < q->topics.n; i++)
+        q->topics.at[i].name = d->prepare.topics[i].name;
+    director_call(d, d->prepare.side == 0 ? d->target : d->source, API_METADATA, ROUTE_ANY, on_listed);
 }
 
 static void beat(struct director *d)

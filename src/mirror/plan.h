@@ -38,9 +38,11 @@ struct plan_refused {
 struct plan_internal {
     struct str name;
     const char *factor_key; /* of the file: what sets its replicas */
-    int32_t partitions;
+    int32_t partitions; /* that it has, or would get; so the replicas */
     int16_t replication_factor;
     bool at_target, needed, missing;
+    struct str wrong; /* of one that is there; empty: nothing */
+    bool forgets;     /* so that the flow would not run on it */
 };
 #define PLAN_INTERNAL_MAX 10
 
