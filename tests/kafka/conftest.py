@@ -12,7 +12,7 @@ from lab import cpu, heliostat, jars  # noqa: E402
 from lab.cluster import Cluster  # noqa: E402
 
 ASAN = heliostat.TOP / "build" / "asan" / "heliostat"
-CLUSTERS = ("own_flow", "three", "rounds", "guarded", "forgetful", "filled", "written", "watched", "bare")  # fixtures that start clusters for a few tests
+CLUSTERS = ("own_flow", "three", "rounds", "guarded", "forgetful", "filled", "written", "watched", "bare", "seen_through")  # fixtures that start clusters for a few tests
 FULL = os.environ.get("HELIOSTAT_FULL", "") not in ("", "0")
 _numbers = itertools.count(1)
 

@@ -1,9 +1,18 @@
 """Consumer groups where it breaks for people who mirror Kafka: positions of nothing, restarts, live consumers, vanished copies."""
+import itertools
+import threading
+import time
+
 import pytest
+from confluent_kafka import TopicPartition
 from test_checkpoints import config, seen
 
-from lab import compare, feed, groups
+from conftest import Flow
+from lab import compare, feed, groups, peers, ports
+from lab.cluster import Cluster
 from lab.heliostat import Heliostat
+
+OFFSET_COMMIT, OFFSET_FETCH, LIST_GROUPS = 8, 9, 16
 
 
 def rows(first, last):
@@ -136,3 +145,132 @@ def test_a_copy_that_is_missing(build, flow):
         for p in range(2):
             arrives(flow, group, flow.remote(two), p, 70)
         groups.wait(lambda: seen(h)["refused"] == 0)
+
+
+@pytest.mark.fc("FC-014")
+@pytest.mark.parametrize("translation", ["exact", "mm2"])
+def test_a_group_that_lags_behind_a_restart(build, flow, translation, full):
+    """Its checkpoints go on growing through clean and unclean ends, from where they were, and are as exact as before."""
+    half, step, group, gone = (10000, 250, flow.name + "-g", 500) if full else (1500, 50, flow.name + "-g", 200)
+    topic, place, numbers = flow.a + ".checkpoints.internal", (flow.name, 0), itertools.count(1)
+    feed.create_topic(flow.source, flow.name, 1)
+    feed.write(flow.source, flow.name, rows(0, half), options={"batch.num.messages": 100})
+    feed.delete_records(flow.source, flow.name, 0, gone)  # so that offsets of the two sides differ
+
+    def told():
+        return [row for key, row in groups.history(flow.target, topic) if key == (group, flow.remote(), 0)]
+
+    def advance(first, last):
+        """In steps; at least one in ten is told, with the exact translation all of those."""
+        for at in range(first, last + 1, step):
+            groups.commit(flow.source, group, {place: at})
+            if next(numbers) % 10 and at + step <= last:
+                time.sleep(0.1)
+            elif translation == "exact":
+                groups.wait(lambda at=at: (at, at - gone, "") in told())
+            else:
+                rounds(h, 1)
+
+    with Heliostat(config(flow, heliostat__offset__translation=translation)) as h:
+        h.wait_copied(flow.source, [flow.name])
+        advance(gone + step, half // 3)
+        assert h.stop() == 0
+        feed.write(flow.source, flow.name, rows(half, 2 * half), options={"batch.num.messages": 100})
+        h.restart()
+        h.wait_copied(flow.source, [flow.name])
+        before = len(told())
+        advance(half // 3 + step, half * 2 // 3)  # all of it lies before the restart
+        assert translation == "mm2" or len(told()) > before
+        h.kill9()
+        h.restart()
+        h.wait_copied(flow.source, [flow.name])
+        advance(half * 2 // 3 + step, 2 * half)
+        rows_told = told()
+        ups, downs = [up for up, _, _ in rows_told], [down for _, down, _ in rows_told]
+        print("\n%s: %d checkpoints of %d commits" % (translation, len(downs), next(numbers) - 1))
+        assert ups == sorted(ups) and downs == sorted(downs)
+        assert all(0 <= down <= up - gone and (translation == "mm2" or down == up - gone) for up, down, _ in rows_told)
+        groups.wait(lambda: position(flow, group, flow.remote()) == told()[-1][1])
+        assert translation == "mm2" or told()[-1] == (2 * half, 2 * half - gone, "")
+
+
+@pytest.fixture(scope="module")
+def seen_through():
+    """A target that the mirror reaches through a proxy which can hold requests back; others reach it directly: (direct, proxy)."""
+    port = ports.free_port()
+    with peers.Requests(port) as proxy:
+        c = Cluster("4.3.0", port=port, name="seen-through", listeners={"DIRECT": "PLAINTEXT"})
+        c.props["advertised.listeners"] = "PLAINTEXT://127.0.0.1:%d,DIRECT://127.0.0.1:%d" % (proxy.port, c.brokers[0].ports["DIRECT"])
+        with c:
+            yield c.bootstrap_of("DIRECT"), proxy
+
+
+class Watch(threading.Thread):
+    """Looks every tenth of a second where a group of the target stands."""
+
+    def __init__(self, flow, group):
+        super().__init__(daemon=True)
+        self.flow, self.group, self.seen, self.over = flow, group, [], False
+        self.start()
+
+    def run(self):
+        """The thread."""
+        while not self.over:
+            self.seen.append(position(self.flow, self.group, self.flow.remote()))
+            time.sleep(0.1)
+
+    def stop(self):
+        """All it saw."""
+        self.over = True
+        self.join()
+        return self.seen
+
+
+def joined(flow, group):
+    """A member of the group at the target that has read on to 90 and said so."""
+    member = groups.client(flow.target, group, **{"enable.auto.offset.store": False})
+    member.subscribe([flow.remote()])
+    groups.wait(lambda: [m for m in member.consume(100, 1.0) if m.offset() == 89])
+    member.commit(asynchronous=False, offsets=[TopicPartition(flow.remote(), 0, 90)])
+    return member
+
+
+@pytest.mark.fc("FC-015")
+def test_a_live_consumer_at_the_target(build, pair, seen_through, name, full):
+    """One that joins between the mirror's look and its commit keeps what it has; and nothing is committed for groups of which the
+    target does not say whether they have members."""
+    direct, proxy = seen_through
+    flow = Flow(name, *pair)
+    flow.target = direct
+    feed.create_topic(flow.source, name, 1)
+    feed.write(flow.source, name, rows(0, 100))
+    lines = {**config(flow), flow.b + ".bootstrap.servers": "127.0.0.1:%d" % proxy.port}
+    with Heliostat(lines) as h:
+        h.wait_copied(flow.source, [name])
+        for turn in range(20 if full else 3):
+            group = "%s-%d" % (name, turn)
+            groups.commit(flow.source, group, {(name, 0): 50})
+            arrives(flow, group, flow.remote(), 0, 50)
+            watch = Watch(flow, group)
+            proxy.catch((OFFSET_COMMIT, OFFSET_FETCH)[turn % 2], group.encode())
+            groups.commit(flow.source, group, {(name, 0): 80})
+            groups.wait(lambda: proxy.caught)
+            member = joined(flow, group)
+            proxy.let_go()
+            rounds(h)
+            assert seen(h)["active_at_target"] == 1 and not refusals(h)
+            member.close()
+            groups.commit(flow.source, group, {(name, 0): 85})
+            rounds(h)
+            assert seen(h)["ahead_at_target"] == 1
+            groups.commit(flow.source, group, {(name, 0): 95})
+            arrives(flow, group, flow.remote(), 0, 95)
+            places = watch.stop()
+            assert places == sorted(places) and 90 in places, places
+        proxy.catch(LIST_GROUPS)
+        groups.commit(flow.source, group, {(name, 0): 97})
+        h.wait(lambda h: "LOOKING" in str(seen(h)["fault"]), what="the look that brought no answer")
+        assert position(flow, group, flow.remote()) == 95
+        proxy.let_go()
+        arrives(flow, group, flow.remote(), 0, 97)
+        groups.wait(lambda: seen(h)["fault"] is None)

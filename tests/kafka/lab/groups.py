@@ -54,9 +54,9 @@ def _string(data, at):
     return data[at + 2:at + 2 + size].decode(), at + 2 + size
 
 
-def checkpoints(bootstrap, topic):
-    """{(group, topic, partition): (upstream, downstream, metadata)}, the last of each key; and how many records."""
-    out, n = {}, 0
+def history(bootstrap, topic):
+    """[((group, topic, partition), (upstream, downstream, metadata))] of all checkpoints, in the order they were written."""
+    out = []
     for m in compare.read(bootstrap, topic):
         group, at = _string(m.key(), 0)
         name, at = _string(m.key(), at)
@@ -64,9 +64,14 @@ def checkpoints(bootstrap, topic):
         version, up, down = struct.unpack_from(">hqq", m.value(), 0)
         metadata, _ = _string(m.value(), 18)
         assert version == 0
-        out[group, name, partition] = (up, down, metadata)
-        n += 1
-    return out, n
+        out.append(((group, name, partition), (up, down, metadata)))
+    return out
+
+
+def checkpoints(bootstrap, topic):
+    """{(group, topic, partition): (upstream, downstream, metadata)}, the last of each key; and how many records."""
+    rows = history(bootstrap, topic)
+    return dict(rows), len(rows)
 
 
 def syncs(bootstrap, topic):

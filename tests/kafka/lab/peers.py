@@ -126,12 +126,21 @@ class Proxy:
 
 
 class Requests(Proxy):
-    """A proxy that counts what it passes: requests by number of the API. replace: bytes of requests that become others of the
-    same length. source: the address that the broker sees instead of 127.0.0.1."""
+    """A proxy that counts what it passes: requests by number of the API, and the ids that clients give themselves. replace: bytes of
+    requests that become others of the same length. source: the address that the broker sees instead of 127.0.0.1."""
 
     def __init__(self, target_port, replace=(), source="127.0.0.1"):
         self.counts, self.replace, self.source = collections.Counter(), dict(replace), source
+        self.clients, self.caught, self.hold_back = collections.Counter(), 0, lambda api, body: False
         super().__init__(target_port)
+
+    def catch(self, api, text=b""):
+        """Requests of this API that have these bytes wait until let_go(), and what follows them on their connection too."""
+        self.caught, self.hold_back = 0, lambda a, body: a == api and text in body
+
+    def let_go(self):
+        """What waits goes on."""
+        self.hold_back = lambda api, body: False
 
     def connect(self):
         """From the address that was asked for."""
@@ -146,9 +155,14 @@ class Requests(Proxy):
             while True:
                 head = a.recv(4, socket.MSG_WAITALL)
                 body = a.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL) if len(head) == 4 else b""
-                if len(body) < 8:
+                if len(body) < 10:
                     break
-                self.counts[struct.unpack(">h", body[:2])[0]] += 1
+                api, _, _, size = struct.unpack(">hhih", body[:10])
+                self.counts[api] += 1
+                self.clients[api, body[10:10 + max(size, 0)].decode()] += 1
+                self.caught += self.hold_back(api, body)
+                while self.hold_back(api, body):
+                    time.sleep(0.02)
                 for old, new in self.replace.items():
                     body = body.replace(old, new)
                 b.sendall(head + body)
