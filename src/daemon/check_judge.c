@@ -87,8 +87,8 @@ void check_judge(struct check *c)
             judge_own_topics(f);
             judge_partitions(f);
             check_limits_judge(f);
-            if (f->config->enabled && f->plan->wants_n == 0)
-                check_add(f, CONFIG_WARNING, "no topic of the source is copied; see topics and topics.exclude");
+            if (f->config->enabled && plan_accepts_nothing(f->plan))
+                check_add(f, CONFIG_WARNING, "topics and topics.exclude accept no topic of the source");
         }
         if (f->unreachable)
             c->code = 3;

@@ -53,9 +53,11 @@ void director_tell_chosen(struct director *d)
     for (size_t i = 0; i < p->refused_n && !d->plan_only; i++)
         tell_refused(d, &p->refused[i]);
     for (size_t i = 0; i < p->wants_n && !d->plan_only; i++)
-        if (!filter_accepts(d->topic_filter, p->wants[i].name) && is_news(d, p->wants[i].name))
+        if (p->wants[i].by_rule && is_news(d, p->wants[i].name))
             log_event(EV_TOPIC_BY_RULE, kv_str("flow", d->config->name), kv_str("topic", p->wants[i].name),
                       kv_c("why", policy_verdict_text(POLICY_HEARTBEATS)));
+    if (!d->plan_only && d->config->topics.n && plan_accepts_nothing(p) && is_news(d, STR(""))) /* no topic's name */
+        log_event(EV_TOPICS_NONE, kv_str("flow", d->config->name));
 }
 
 void director_chosen_free(struct director *d)

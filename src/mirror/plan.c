@@ -86,6 +86,7 @@ void plan_add_source(struct plan *p, const struct policy *policy, struct filter 
     w->name = arena_str(p->arena, t->name);
     w->route = w->target_name = policy_remote(policy, w->name, p->arena);
     w->partitions = t->error_code ? 0 : t->partitions.n;
+    w->by_rule = v == POLICY_HEARTBEATS;
     judge_name(p, w, policy);
     if (t->error_code && !w->unnameable)
         add_fault(p, w->target_name, t->error_code,
@@ -111,6 +112,14 @@ void plan_route(struct plan *p, struct transforms *t)
         add_fault_of(p, w->target_name, w, kerr_name(KERR_INVALID_TOPIC_EXCEPTION),
                      arena_fmt(p->arena, "a RegexRouter renames the copy %.*s: %.*s", STR_ARG(w->target_name), STR_ARG(why)));
     }
+}
+
+bool plan_accepts_nothing(const struct plan *p)
+{
+    for (size_t i = 0; i < p->wants_n; i++)
+        if (!p->wants[i].by_rule)
+            return false;
+    return true;
 }
 
 bool plan_misses_route(const struct plan *p, const struct topic_want *w)

@@ -76,7 +76,9 @@ struct plan {
 struct plan *plan_new(struct arena *a, size_t topics_max, int64_t now_ms);
 void plan_add_source(struct plan *p, const struct policy *policy, struct filter *f,
                      const struct kafka_metadata_response_topic *t);
-/* After all sources: where transforms send the records of each copy. */
+/* After all sources: topics and topics.exclude accept none of them. */
+bool plan_accepts_nothing(const struct plan *p);
+/* Likewise: where transforms send the records of each copy. */
 void plan_route(struct plan *p, struct transforms *t);
 /* After plan_decide: whether the records go to a topic that is not there; the broker may make it when asked for it. */
 bool plan_misses_route(const struct plan *p, const struct topic_want *w);

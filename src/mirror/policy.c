@@ -183,15 +183,32 @@ static bool is_checkpoints(const struct policy *p, struct str topic)
     return ends_internally(p, topic, STR("checkpoints"));
 }
 
-/* Rules of 4.0 and later (KIP-1074). Our state topic and Connect's keep their dots whatever the separator is. */
+static bool is_book_spelled(struct str topic, struct str sep)
+{
+    static const char *const books[] = { "mm2-offset-syncs", "mm2-configs", "mm2-offsets", "mm2-status", "mm2-heliostat" };
+    struct str rest = str_part(topic, 0, topic.n - MIN(topic.n, STR("internal").n));
+
+    if (sep.n == 0 || !str_ends(topic, STR("internal")) || !str_ends(rest, sep))
+        return false;
+    for (size_t i = 0; i < COUNT(books); i++)
+        if (str_starts(topic, str_c(books[i])) && str_starts(str_part(topic, strlen(books[i]), topic.n), sep))
+            return true;
+    rest = str_part(rest, 0, rest.n - sep.n);
+    return str_ends(rest, STR("checkpoints")) && str_ends(str_part(rest, 0, rest.n - STR("checkpoints").n), sep);
+}
+
+/* Our state topic and Connect's keep their dots whatever the separator is; and what an earlier release, or the other value
+ * of replication.policy.internal.topic.separator.enabled, has left behind is no data either. */
+static bool is_book(const struct policy *p, struct str topic)
+{
+    return is_book_spelled(topic, STR(".")) || is_book_spelled(topic, p->separator);
+}
+
+/* Rules of 4.0 and later (KIP-1074), and the books of a mirror in the spelling that is not in use. */
 bool policy_is_internal(const struct policy *p, struct str topic)
 {
-    bool mm2 = str_starts(topic, STR("mm2")) && (ends_internally(p, topic, STR("internal")) ||
-                                                 (str_starts(topic, STR("mm2-heliostat.")) &&
-                                                  str_ends(topic, STR(".internal"))));
-
-    return mm2 || is_checkpoints(p, topic) || str_starts(topic, STR("__")) ||
-           str_starts(topic, STR("."));
+    return (str_starts(topic, STR("mm2")) && ends_internally(p, topic, STR("internal"))) || is_checkpoints(p, topic) ||
+           is_book(p, topic) || str_starts(topic, STR("__")) || str_starts(topic, STR("."));
 }
 
 bool policy_is_own(const struct policy *p, struct str topic, struct str copy)

@@ -21,6 +21,7 @@ struct topic_want {
     struct str route; /* where its records go: target_name, unless a transform renames it */
     int32_t partitions;
     bool unnameable; /* Kafka takes no topic of the copy's name */
+    bool by_rule;    /* wanted for its name, though topics does not accept it */
 };
 
 /* A topic of the target. */

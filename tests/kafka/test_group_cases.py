@@ -215,9 +215,11 @@ class Watch(threading.Thread):
 
     def run(self):
         """The thread."""
+        client, place = groups.client(self.flow.target, self.group), TopicPartition(self.flow.remote(), 0)
         while not self.over:
-            self.seen.append(position(self.flow, self.group, self.flow.remote()))
+            self.seen.append(client.committed([place], timeout=60)[0].offset)
             time.sleep(0.1)
+        client.close()
 
     def stop(self):
         """All it saw."""
@@ -258,7 +260,7 @@ def test_a_live_consumer_at_the_target(build, pair, seen_through, name, full):
             member = joined(flow, group)
             proxy.let_go()
             rounds(h)
-            assert seen(h)["active_at_target"] == 1 and not refusals(h)
+            assert seen(h)["active_at_target"] == 1 and not refusals(h, "does not take")  # a held line may break
             member.close()
             groups.commit(flow.source, group, {(name, 0): 85})
             rounds(h)

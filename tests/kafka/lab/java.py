@@ -115,6 +115,17 @@ def compiled(version, program):
     return folder
 
 
+def topic_lists(names, files, version="4.3.0"):
+    """Which of the names MirrorMaker 2's own classes take by each of the files: a set, or the reason why a file is refused."""
+    run = command(version, "TopicLists", ",".join(names), *(str(f) for f in files))
+    run[run.index("-cp") + 1] += ":%s" % compiled(version, "TopicLists")
+    done = subprocess.run(run, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
+    rows = [line for line in done.stdout.splitlines() if line.startswith("!") or line in ("", *names) or "," in line]
+    if done.returncode or len(rows) != len(files):
+        raise cluster.LabError("TopicLists ended with %d\n%s" % (done.returncode, (done.stdout + done.stderr)[-3000:]))
+    return [row if row.startswith("!") else {n for n in row.split(",") if n} for row in rows]
+
+
 def mirror_client(bootstrap, alias, group, version="4.3.0"):
     """What Java's MirrorClient and RemoteClusterUtils say of a target cluster."""
     run = command(version, "MirrorCheck", bootstrap, alias, group)

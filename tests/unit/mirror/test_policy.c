@@ -147,6 +147,24 @@ TEST(heartbeats)
 }
 
 /* MM2-T002, T005, T013 by the rules of 4.0 (KIP-1074). */
+TEST(internal_topics_in_the_other_spelling)
+{
+    static const char *const yes[] = { "mm2-offset-syncs_B_internal", "mm2-offset-syncs.B.internal", "B_checkpoints_internal",
+                                       "B.checkpoints.internal", "mm2-offsets.B.internal", "mm2-heliostat.B.internal" };
+    static const char *const no[] = { "mm2-offset-syncs-B-internal", "checkpoints_internal", "orders_internal", "orders.internal",
+                                      "mm2-offset-syncs", "internal", "_internal", "", "mm2-user" };
+
+    for (int internal = 0; internal < 2; internal++) {
+        struct policy *p = made(FLOW_POLICY_DEFAULT, "_", internal, "A", "B");
+
+        for (size_t i = 0; i < COUNT(yes); i++)
+            CHECK(policy_is_internal(p, str_c(yes[i])));
+        for (size_t i = 0; i < COUNT(no); i++)
+            CHECK(!policy_is_internal(p, str_c(no[i])));
+        policy_free(&p);
+    }
+}
+
 TEST(internal_topics)
 {
     static const char *const yes[] = {
@@ -257,5 +275,5 @@ TEST(heartbeats_can_be_left_to_the_filter)
 }
 
 TESTS(RUN(names_of_the_default_policy), RUN(names_of_the_identity_policy),
-      RUN(names_of_internal_topics), RUN(heartbeats), RUN(internal_topics), RUN(mirrors),
+      RUN(names_of_internal_topics), RUN(heartbeats), RUN(internal_topics), RUN(internal_topics_in_the_other_spelling), RUN(mirrors),
       RUN(heartbeats_can_be_left_to_the_filter))
