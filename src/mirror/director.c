@@ -227,8 +227,7 @@ static void on_refresh(struct timer *t)
     struct director *d = container_of(t, struct director, refresh);
 
     if (d->state == DIRECTOR_RUNNING) {
-        d->refresh_step = d->internal_missing ? REFRESH_INTERNAL : REFRESH_LIST_SOURCE;
-        d->internal_missing = false;
+        d->refresh_step = REFRESH_INTERNAL;
         d->memory_due = d->producer_id >= 0;
         director_goto(d, DIRECTOR_REFRESHING);
         director_wake(d);

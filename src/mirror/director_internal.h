@@ -77,7 +77,7 @@ enum load_step {
 
 enum refresh_step {
     REFRESH_LIST_SOURCE,
-    REFRESH_INTERNAL, /* first, when an internal topic could not be made before */
+    REFRESH_INTERNAL, /* somebody may have deleted one, or altered it */
     REFRESH_LIST_TARGET,
     REFRESH_CONFIGS,
     REFRESH_CREATE,
@@ -155,12 +155,12 @@ struct director {
     int64_t txns_stored;  /* how many may be in use, says the state topic */
 
     /* Preparing. */
-    bool internal_missing; /* one that the flow can do without */
     struct director_prepare prepare;
 
     /* Loading. */
     struct topic_reader *reader;
     enum load_step loading;
+    bool load_lacks; /* the topic that is read: it is made first */
     struct stored *stored;
     int64_t stored_n;
     struct view_loss *losses; /* of earlier runs, oldest first; own strings */

@@ -290,6 +290,7 @@ static void on_read(void *arg, enum err e, int32_t kerr)
 
     topic_reader_free(&d->reader);
     if (e || kerr) {
+        d->load_lacks = kerr == KERR_UNKNOWN_TOPIC_OR_PARTITION; /* deleted since it was looked for */
         director_fail(d, kerr ? kerr_name(kerr) : err_name(e), "topic %.*s cannot be read: %s",
                       STR_ARG(topic), kerr ? kerr_text(kerr) : err_text(e));
         return;
@@ -317,7 +318,9 @@ void director_load(struct director *d)
     struct topic_reader_ops ops = { .on_record = d->loading == LOAD_POSITIONS ? on_position : on_state,
                                     .on_done = on_read, .on_fault = director_trouble, .arg = d };
 
-    if (d->loading == LOAD_FENCE)
+    if (d->load_lacks)
+        director_prepare(d);
+    else if (d->loading == LOAD_FENCE)
         director_fence(d);
     else if (!d->reader)
         d->reader = topic_reader_start(d->target, topic_of(d), &ops);

@@ -103,7 +103,7 @@ static void forget(struct director *d)
     d->stored_n = d->partitions_n = 0;
     d->writers_n = 0;
     d->producer_id = -1;
-    d->ready = d->standby = d->internal_missing = false;
+    d->ready = d->standby = false;
 }
 
 void director_lost(struct director *d)

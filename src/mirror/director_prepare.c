@@ -4,7 +4,8 @@
  * Those that are there are looked at first (director_verify.c). Only topics that are missing are created, so that an existing set-up needs no right to create. The topics that the
  * flow cannot do without (positions and pairs; heartbeats, where the flow does nothing else) are tried until they are
  * there; the others are for tools (mm2-spec 5.9), or are made because MirrorMaker 2 makes them (positions of a flow that
- * only writes heartbeats): they hold nothing up and are tried again at every refresh of topics. Thread: control.
+ * only writes heartbeats): they hold nothing up. All are looked at again at every refresh of topics: one that somebody has
+ * deleted is made again. Thread: control.
  */
 #include "mirror/director_prepare.h"
 
@@ -44,6 +45,8 @@ static void list_internal(struct director *d)
             .replication_factor = (int16_t)c->offset_syncs_topic_replication_factor,
             .factor_key = "offset-syncs.topic.replication.factor", .loss = LOSES_HELP };
     d->prepare.topics_n = n;
+    for (int32_t i = 0; i < n; i++)
+        out[i].missing = true; /* unless it is told to be there */
 }
 
 static void next_side(struct director *d)
@@ -55,8 +58,9 @@ static void next_side(struct director *d)
     }
     d->prepare.side = 0;
     director_well(d);
-    if (d->state == DIRECTOR_REFRESHING) { /* only what was missing before */
+    if (d->state == DIRECTOR_REFRESHING || d->state == DIRECTOR_LOADING) { /* they were there before */
         d->refresh_step = REFRESH_LIST_SOURCE;
+        d->load_lacks = false;
         director_wake(d);
         return;
     }
@@ -91,7 +95,6 @@ static bool take_refusal(struct director *d, const struct internal_topic *topic,
         director_fail(d, kerr_name(t->error_code), "%.*s", STR_ARG(text));
         return true;
     }
-    d->internal_missing = true;
     log_event(EV_TOPIC_FAULT, kv_str("flow", d->config->name), kv_str("topic", t->name),
               kv_c("code", kerr_name(t->error_code)), kv_str("text", text));
     return false;

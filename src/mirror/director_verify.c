@@ -4,7 +4,7 @@
  * Somebody, or a broker that makes topics by itself, may have made them before. A topic of positions or pairs that is not
  * compacted, or not only that, forgets after a week, and all is copied again: as Connect refuses to start on it, the flow
  * waits until it is mended, and says how. Nothing is altered by itself: that topic may be another program's. Whatever else
- * is not as it would have been made is told once and used as it is. Who may not read configs is not held up, as with
+ * is not as it would have been made is told once and used as it is, and so is what somebody alters while the flow runs. Who may not read configs is not held up, as with
  * Connect. Thread: control.
  */
 #include "base/log.h"
@@ -48,6 +48,8 @@ static void tell(struct director *d, int32_t i)
     struct internal_topic *t = &d->prepare.topics[i];
     uint32_t *told = &d->prepare.told[d->prepare.side];
 
+    if (!t->wrong.n)
+        *told &= ~(1u << i);
     if (!t->wrong.n || *told & 1u << i)
         return;
     *told |= 1u << i;
@@ -67,7 +69,7 @@ static void conclude(struct director *d, void (*verified)(struct director *d))
         if (d->plan_only)
             continue;
         tell(d, i);
-        if (t->forgets)
+        if (t->forgets && d->state != DIRECTOR_REFRESHING) /* what runs is not stopped by it */
             bad = t;
     }
     if (bad)
@@ -87,7 +89,9 @@ static void on_described(struct call *call)
         const struct kafka_describe_configs_response_result *one = &r->results.at[i];
         struct internal_topic *t = find(d, one->resource_name);
 
-        if (t && one->error_code)
+        if (t && one->error_code == KERR_UNKNOWN_TOPIC_OR_PARTITION)
+            t->missing = true; /* deleted just now, or that broker does not know it yet: it is asked for */
+        else if (t && one->error_code)
             add(d, t, arena_fmt(&d->arena, "its configs cannot be looked at (%s)%s", kerr_name(one->error_code),
                                 kerr_class(API_DESCRIBE_CONFIGS, one->error_code) == K_DENIED ? "; grant DescribeConfigs on it" : ""));
         for (int32_t j = 0; t && j < one->configs.n; j++)

@@ -224,7 +224,8 @@ void relay_begin(struct relay *r)
     if (r->jump <= r->walked)
         relay_mark_dirty(r); /* the stored position follows, also backwards; but not what another mirror has stored */
     relay_goto(r, RELAY_COPYING);
-    relay_see_target(r); /* either end may be another one than was asked */
+    relay_see_source(r); /* either end may be another one than was asked */
+    relay_see_target(r);
     relay_ask_again(r);
     if (r->state != RELAY_COPYING)
         return;

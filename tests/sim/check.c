@@ -144,6 +144,22 @@ static void check_copy(struct check *c, struct feed_topic *t, int32_t part, stru
     }
 }
 
+/* What was read before the source lost it is written to the end, however long that takes. */
+static void note_behind(const struct feed_part *p, struct copy *copy)
+{
+    for (size_t i = p->n; i-- > copy->truth;)
+        if (p->truths[i].state == TRUTH_LOST) {
+            copy->behind_us = sim_now_us();
+            return;
+        }
+}
+
+void check_note_anew(struct check *c, const struct feed_topic *t)
+{
+    for (int j = 0; j < SIM_PARTS; j++)
+        c->copies[t - c->feed->topics][j].cut_us = sim_now_us();
+}
+
 void check_now(struct check *c)
 {
     memset(c->faults, 0, sizeof(c->faults));
@@ -153,6 +169,8 @@ void check_now(struct check *c)
         for (int32_t j = 0; copy && j < copy->parts_n; j++)
             if (c->feed->topics[i].parts[j].log)
                 check_copy(c, &c->feed->topics[i], j, &copy->parts[j]);
+        for (int32_t j = 0; j < SIM_PARTS; j++)
+            note_behind(&c->feed->topics[i].parts[j], &c->copies[i][j]);
     }
     if (!c->loose)
         check_stored(c);

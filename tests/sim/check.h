@@ -19,6 +19,8 @@ bool check_is_complete(struct check *c);
 void check_all_stored(struct check *c);
 /* At the end: what retention took before it was copied was told, and nothing else. */
 void check_losses(struct check *c);
+/* The copy of the topic was deleted, and may be deleted again before anybody looks. */
+void check_note_anew(struct check *c, const struct feed_topic *t);
 /* From now on and for so long a partition may say that its cause does not pass by itself. */
 void check_excuse_halt(struct check *c, int64_t for_us);
 

@@ -11,6 +11,7 @@
 struct copy {
     uint32_t cuts;
     int64_t cut_us; /* when its log last lost something; 0: never */
+    int64_t behind_us; /* when it last ended before something that the source has lost: that may be on its way still */
     size_t batch;   /* of the target's log, next */
     size_t truth;   /* next */
     uint32_t *made; /* per target offset the truth that it holds */

@@ -43,7 +43,8 @@ static int64_t find_wrong(const struct feed_part *p, const struct copy *copy, in
 static bool is_judged(const struct feed_part *p, const struct copy *copy)
 {
     return (!p->lost_us || sim_now_us() - p->lost_us > GRACE_US) &&
-           (!copy->cut_us || sim_now_us() - copy->cut_us > GRACE_US);
+           (!copy->cut_us || sim_now_us() - copy->cut_us > GRACE_US) &&
+           (!copy->behind_us || sim_now_us() - copy->behind_us > GRACE_US);
 }
 
 /* What was read of a topic that was made anew is written to the end, however long that takes. */

@@ -266,7 +266,7 @@ static void leave_out(struct scenario *s)
         s->faults &= ~(1u << FAULT_OLD | 1u << FAULT_MISTAKEN);
     /* Nothing fences a batch that a broker takes up only when it has forgotten who wrote it (rules 5.5, method B). */
     if (has(s, FAULT_OLD))
-        s->faults &= ~(1u << FAULT_STUCK);
+        s->faults &= ~(1u << FAULT_STUCK | 1u << FAULT_SILENT);
 }
 
 void faults_plan(struct scenario *s, const struct scenario_options *o)

@@ -171,6 +171,8 @@ void fault_anew(struct scenario *s)
     tally(c == s->source ? TALLY_SOURCE_ANEW : TALLY_TARGET_ANEW);
     if (c == s->source)
         feed_anew(t);
+    else
+        check_note_anew(s->check, t);
     broker_topic_anew(topic, sim_between(0, 3000) * SIM_MS);
 }
 
