@@ -4,7 +4,7 @@ import re
 import pytest
 
 from conftest import Flow
-from lab import feed, heliostat
+from lab import compare, feed, heliostat
 from lab.heliostat import Heliostat
 
 FORGETS = {"cleanup.policy": "delete", "retention.ms": "10000"}
@@ -91,3 +91,24 @@ def test_whose_configs_are_hidden(guarded, pair, name):
     with Heliostat(flow.config(**{"sync.topic.acls.enabled": "false"})) as h:
         h.wait_copied(flow.source, [flow.name])
         assert "grant DescribeConfigs" in said(h)[positions] and "TOPIC_AUTHORIZATION_FAILED" in said(h)[positions]
+
+
+def test_deleted_while_running(flow):
+    """They are made again at the next look for topics, and what is stored from then on is found by the next process."""
+    feed.create_topic(flow.source, flow.name)
+    feed.write(flow.source, flow.name, [(None, b"%d" % i) for i in range(100)])
+    topics = own_topics(flow)
+    with Heliostat(flow.config(**{"refresh.topics.interval.seconds": "2"})) as h:
+        h.wait_copied(flow.source, [flow.name])
+        for cluster, name in topics.values():
+            feed.delete_topics(cluster, [name])
+        for cluster, name in topics.values():
+            feed.wait_partitions(cluster, name, 1)
+            assert feed.describe(cluster, [name])[name]["configs"]["cleanup.policy"] == "compact"
+        for part in range(2):
+            feed.write(flow.source, flow.name, [(None, b"%d-%d" % (part, i)) for i in range(100)])
+            h.wait_copied(flow.source, [flow.name])
+            assert h.stop() == 0
+            h.restart()
+        h.wait_ready()
+        assert [m.value() for m in compare.read(flow.target, flow.remote())] == [m.value() for m in compare.read(flow.source, flow.name)]
