@@ -22,6 +22,13 @@ static struct cluster *target_of(const struct takeover_flow *f)
     return director_cluster(f->director, true);
 }
 
+bool takeover_is_blind(const struct takeover_flow *f)
+{
+    const struct takeover_args *a = f->all->args;
+
+    return a->from == FROM_GROUP || (!str_is_null(a->offsets) && str_is_null(a->group));
+}
+
 struct str takeover_members(struct takeover_flow *f)
 {
     struct str text = STR("");

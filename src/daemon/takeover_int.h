@@ -120,6 +120,7 @@ void takeover_fence(struct takeover_flow *f);
 void takeover_hold(struct takeover_flow *f);
 /* With words for people: who is in the group. */
 struct str takeover_members(struct takeover_flow *f);
+bool takeover_is_blind(const struct takeover_flow *f); /* nobody in the flow's own group says nothing of whom we take over from */
 
 /* takeover_positions.c */
 void takeover_tasks(struct takeover_flow *f);

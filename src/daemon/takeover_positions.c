@@ -220,13 +220,28 @@ static void on_config(void *arg, const struct topic_record *r)
     json_decref(value);
 }
 
+static struct str configs_topic(struct takeover_flow *f)
+{
+    struct str named = f->all->args->configs;
+
+    return str_is_null(named) ? arena_fmt(&f->arena, "mm2-configs.%.*s.internal", STR_ARG(f->config->source_alias)) : named;
+}
+
+/* A dedicated MirrorMaker 2 without such a topic has no transactions. What cannot be read, or was named and is not there,
+ * leaves it open which ids there are: then nobody is fenced, and that must not pass for done. */
 static void on_configs_read(void *arg, enum err e, int32_t kerr)
 {
     struct takeover_flow *f = arg;
+    bool none = !e && kerr == KERR_UNKNOWN_TOPIC_OR_PARTITION && str_is_null(f->all->args->configs);
 
-    (void)e;
-    (void)kerr; /* a mirror without such a topic has no transactions */
     topic_reader_free(&f->reader);
+    if ((e || kerr) && !none) {
+        takeover_fail(f, e ? 3 : 1, e ? err_name(e) : kerr_name(kerr),
+                      "topic %.*s of Connect's configs cannot be read: %s; it says how many transactional ids there are to "
+                      "take (grant Read on it, or name the right one with --connect-configs)",
+                      STR_ARG(configs_topic(f)), e ? err_text(e) : kerr_text(kerr));
+        return;
+    }
     f->step = STEP_FENCE;
     takeover_wake(f);
 }
@@ -234,7 +249,6 @@ static void on_configs_read(void *arg, enum err e, int32_t kerr)
 void takeover_tasks(struct takeover_flow *f)
 {
     struct topic_reader_ops ops = { .on_record = on_config, .on_done = on_configs_read, .arg = f };
-    struct str topic = f->all->args->configs;
 
     if (f->reader)
         return;
@@ -244,9 +258,7 @@ void takeover_tasks(struct takeover_flow *f)
         takeover_wake(f);
         return;
     }
-    if (str_is_null(topic))
-        topic = arena_fmt(&f->arena, "mm2-configs.%.*s.internal", STR_ARG(f->config->source_alias));
-    f->reader = topic_reader_start(director_cluster(f->director, true), topic, &ops);
+    f->reader = topic_reader_start(director_cluster(f->director, true), configs_topic(f), &ops);
 }
 
 /* --- exact ones --- */

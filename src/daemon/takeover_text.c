@@ -1,10 +1,11 @@
 /* takeover_text.c -- what `takeover` found, for people and as JSON.
  * SPDX-License-Identifier: Apache-2.0
  *
- * {"applied","back","from","exit_code","flows":[{"flow","group","group_state","protocol_type","members":[...],"offsets_topic",
- *  "connector","fault","partitions":[{"topic","partition","target_topic","stored","goes_on_at","in_target","missing",
+ * {"applied","back","from","exit_code","flows":[{"flow","group","group_state","protocol_type","running","members":[...],
+ *  "offsets_topic","connector","fault","partitions":[{"topic","partition","target_topic","stored","goes_on_at","in_target","missing",
  *  "repeated_before","others","undecided","source_start","source_end","target_end","left","note"}],
- *  "in_target","undecided","written"}]}; offsets are -1 where there is none.
+ *  "in_target","undecided","written"}]}; offsets are -1 where there is none, running is null where it is not
+ * known.
  */
 #include "base/json.h"
 #include "cli/table.h"
@@ -72,6 +73,11 @@ static void put_group(struct takeover_flow *f, struct buf *out)
     if (f->members_n)
         buf_fmt(out, "  ALIVE: group %.*s (%.*s) has %zu member%s: %.*s\n", STR_ARG(f->group_name), STR_ARG(f->protocol_type),
                 f->members_n, f->members_n == 1 ? "" : "s", STR_ARG(takeover_members(f)));
+    else if (takeover_is_blind(f))
+        buf_put_str(out, a->from == FROM_GROUP
+                             ? STR("  whether it runs is not known; stop it first\n")
+                             : STR("  whether its connectors run is not known: the group of their workers was not named "
+                                   "(--connect-group); stop them first\n"));
     else if (f->step != STEP_PLAN)
         buf_fmt(out, "  not running: group %.*s has no members\n", STR_ARG(f->group_name));
     if (a->from == FROM_GROUP)
@@ -190,6 +196,11 @@ static void put_flow(struct takeover_flow *f, struct json *j)
     json_put_str(j, "flow", f->config->name);
     json_put_str(j, "group", f->group_name);
     json_put_str(j, "group_state", f->group_state);
+    json_key(j, "running");
+    if (takeover_is_blind(f) || f->step == STEP_PLAN)
+        json_null(j);
+    else
+        json_bool(j, f->members_n > 0);
     json_put_str(j, "protocol_type", f->protocol_type);
     put_members(f, j);
     json_put_str(j, "offsets_topic", f->offsets_topic);

@@ -105,12 +105,35 @@ def test_other_mirrors(flow, tmp_path, kind):
         code, out, error = heliostat.command("takeover", str(path), "--json", *args, *more, limit=120)
         assert code == 0, out + error
         (told,) = json.loads(out)["flows"]
+        assert told["running"] is None
         (part,) = [p for p in told["partitions"] if p["topic"] == flow.name]
         assert part["stored"] == messages[STORED].offset() and part["in_target"] == COPIED - STORED, part
         assert part["goes_on_at"] == messages[COPIED - 1].offset() + 1 and (told["written"] > 0) == bool(more), told
     code, out, error = heliostat.command("takeover", str(path), *args, limit=120)
-    assert code == 0 and "%d records beyond" % (COPIED - STORED) in out, out + error
+    assert code == 0 and "%d records beyond" % (COPIED - STORED) in out and "is not known" in out, out + error
     run_to_the_end(flow, lines, flow.name, messages)
+
+
+@pytest.mark.parametrize("args, code, word", [
+    ([], 0, None),
+    (["--connect-configs", "NAME-nothing"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
+    (["--connect-configs", "NAME-hidden"], 1, "TOPIC_AUTHORIZATION_FAILED"),
+], ids=["none", "wrong", "hidden"])
+def test_who_is_to_be_fenced(pair, guarded, name, tmp_path, args, code, word):
+    """A topic of Connect's configs that cannot be read, or was named and is not there, ends --fence: whose transactional ids
+    are to be taken would be a guess. A MirrorMaker 2 without such a topic has none."""
+    flow = Flow(name, pair[0], guarded)
+    feed.create_topic(flow.source, flow.name)
+    feed.create_topic(flow.target, flow.name + "-hidden", 1, {"cleanup.policy": "compact"})
+    feed.write(flow.target, flow.name + "-hidden", [(b"tasks-fencing-MirrorSourceConnector", b'{"task-count":1}')])
+    feed.acl(flow.target, "ALLOW", ["DESCRIBE"], "TOPIC", flow.name + "-hidden")
+    path = tmp_path / "mm2.properties"
+    path.write_text(heliostat.as_text(flow.config()))
+    args = [a.replace("NAME", flow.name) for a in args]
+    got, out, error = heliostat.command("takeover", str(path), "--apply", "--fence", "--json", *args, limit=120)
+    assert got == code, (got, out, error)
+    (told,) = json.loads(out)["flows"]
+    assert (told["fault"] and told["fault"]["code"]) == word and (not word or args[1] in told["fault"]["text"]), told
 
 
 def test_usage(tmp_path):
