@@ -9,7 +9,7 @@ import time
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 
-from lab import acls, compare, feed, groups, heliostat
+from lab import acls, compare, feed, groups, heliostat, java
 from lab.cluster import Cluster
 from lab.heliostat import Heliostat
 from lab.java import MirrorMaker
@@ -142,6 +142,23 @@ def dump(pair):
     return out
 
 
+def client(pair):
+    """{what: value} of all that Java's MirrorClient and RemoteClusterUtils say."""
+    says = java.mirror_client(pair[1].bootstrap, "A", GROUPS[0])
+    out = {}
+    for method, answer in says.items():
+        if method == "translateOffsetsOfPattern":
+            found = answer.items()
+        elif method in ("translateOffsets", "remoteConsumerOffsets"):
+            found = [(GROUPS[0], answer)]
+        else:
+            out["client " + method] = answer
+            continue
+        for group, offsets in found:
+            out.update({"translation %s %s-%d by %s" % (group, o["topic"], o["partition"], method): o["offset"] for o in offsets})
+    return out
+
+
 MISSING = "(nothing)"
 
 
@@ -214,8 +231,8 @@ def test_what_both_write(version):
             groups.wait(lambda pair=pair: copied(pair[1].bootstrap), 240)
         end, left, wrong = time.monotonic() + 120, None, None
         while time.monotonic() < end:  # rounds of configs, rules, checkpoints and positions come in their own time
-            ours_now = dump(ours)
-            found, wrong = differences(dump(theirs), ours_now), right(ours_now)
+            ours_now = {**dump(ours), **client(ours)}
+            found, wrong = differences({**dump(theirs), **client(theirs)}, ours_now), right(ours_now)
             left = [d for d in found if not d[3]]
             if not left and not wrong:
                 break
