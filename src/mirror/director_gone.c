@@ -125,13 +125,9 @@ static void on_asked(struct call *call)
 
 static void ask_source(struct director *d)
 {
-    struct kafka_metadata_request *q = &d->request.metadata;
+    struct kafka_metadata_request *q = director_ask_names(d, HASH_COUNT(d->gone.topics));
     struct gone_topic *g, *next;
 
-    codec_init(&kafka_metadata_request_msg, q);
-    q->allow_auto_topic_creation = false;
-    q->topics.at = arena_array(&d->arena, HASH_COUNT(d->gone.topics), sizeof(*q->topics.at));
-    q->topics.n = 0;
     HASH_ITER(hh, d->gone.topics, g, next)
         q->topics.at[q->topics.n++].name = g->name;
     director_call(d, d->source, API_METADATA, ROUTE_ANY, on_asked);
@@ -197,13 +193,9 @@ static void on_copies(struct call *call)
 
 static void ask_target(struct director *d)
 {
-    struct kafka_metadata_request *q = &d->request.metadata;
+    struct kafka_metadata_request *q = director_ask_names(d, HASH_COUNT(d->gone.topics));
     struct gone_topic *g, *next;
 
-    codec_init(&kafka_metadata_request_msg, q);
-    q->allow_auto_topic_creation = false;
-    q->topics.at = arena_array(&d->arena, HASH_COUNT(d->gone.topics), sizeof(*q->topics.at));
-    q->topics.n = 0;
     HASH_ITER(hh, d->gone.topics, g, next)
         if (is_confirmed(d, g))
             q->topics.at[q->topics.n++].name = g->copy;

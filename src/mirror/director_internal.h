@@ -284,6 +284,8 @@ void director_tell_chosen(struct director *d); /* after all topics of the source
 void director_chosen_free(struct director *d);
 
 /* director_topics.c */
+/* A question for topics by their names, none yet, which makes none; in d->request and d->arena. */
+struct kafka_metadata_request *director_ask_names(struct director *d, size_t most);
 void director_refresh(struct director *d);
 struct flow_port *director_port_of(struct director *d, struct str topic, int32_t partition);
 void director_tell_heartbeats(struct director *d); /* for `check`, of a flow that is not enabled: no topics */

@@ -210,7 +210,7 @@ static void on_listed(struct call *call)
 
 void director_prepare(struct director *d)
 {
-    struct kafka_metadata_request *q = &d->request.metadata;
+    struct kafka_metadata_request *q;
 
     arena_reset(&d->arena);
     list_internal(d);
@@ -218,12 +218,9 @@ void director_prepare(struct director *d)
         next_side(d);
         return;
     }
-    codec_init(&kafka_metadata_request_msg, q);
-    q->allow_auto_topic_creation = false;
-    q->topics.at = arena_array(&d->arena, (size_t)d->prepare.topics_n, sizeof(*q->topics.at));
-    q->topics.n = d->prepare.topics_n;
-    for (int32_t i = 0; i < q->topics.n; i++)
-        q->topics.at[i].name = d->prepare.topics[i].name;
+    q = director_ask_names(d, (size_t)d->prepare.topics_n);
+    for (int32_t i = 0; i < d->prepare.topics_n; i++)
+        q->topics.at[q->topics.n++].name = d->prepare.topics[i].name;
     director_call(d, d->prepare.side == 0 ? d->target : d->source, API_METADATA, ROUTE_ANY, on_listed);
 }
 

@@ -18,12 +18,15 @@
 #define CREATE_MAX 100       /* topics in one request */
 #define RETRY_FAULTY_MS 10000 /* topics with a fault are tried again this soon, whatever the refresh interval */
 
-static void fill_names(struct director *d, struct kafka_metadata_request *q, size_t n)
+struct kafka_metadata_request *director_ask_names(struct director *d, size_t most)
 {
+    struct kafka_metadata_request *q = &d->request.metadata;
+
     codec_init(&kafka_metadata_request_msg, q);
     q->allow_auto_topic_creation = false;
-    q->topics.at = arena_array(&d->arena, n, sizeof(*q->topics.at));
+    q->topics.at = arena_array(&d->arena, most, sizeof(*q->topics.at));
     q->topics.n = 0;
+    return q;
 }
 
 static void next_step(struct director *d, enum refresh_step to)
@@ -100,9 +103,8 @@ static void on_target_listed(struct call *call)
 
 static void list_target(struct director *d)
 {
-    struct kafka_metadata_request *q = &d->request.metadata;
+    struct kafka_metadata_request *q = director_ask_names(d, d->plan->wants_n * 2);
 
-    fill_names(d, q, d->plan->wants_n * 2);
     for (size_t i = 0; i < d->plan->wants_n; i++) {
         const struct topic_want *w = &d->plan->wants[i];
 
@@ -223,9 +225,8 @@ static void on_routes(struct call *call)
 /* As MirrorMaker 2's producer does: it creates no topic, but its question may make the broker do so. */
 static void ask_routes(struct director *d)
 {
-    struct kafka_metadata_request *q = &d->request.metadata;
+    struct kafka_metadata_request *q = director_ask_names(d, d->plan->wants_n);
 
-    fill_names(d, q, d->plan->wants_n);
     q->allow_auto_topic_creation = true;
     for (size_t i = 0; i < d->plan->wants_n; i++)
         if (plan_misses_route(d->plan, &d->plan->wants[i]))
