@@ -72,6 +72,7 @@ struct sim_part {
     struct sim_aborted *aborted;
     size_t aborted_n, aborted_room;
     struct sim_event replicate, depart;
+    bool departs_asked; /* the next question for its end, not the next write, is what sets it off */
     int32_t departs_to; /* who leads after the next write; the leader: its connections end; 0: nothing happens */
     int64_t not_enough_until_us; /* fewer replicas in sync than needed */
     int64_t behind_until_us;     /* they are in sync still, and copy nothing */

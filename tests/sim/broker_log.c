@@ -29,14 +29,21 @@ static void on_depart(struct sim_event *e)
 {
     struct sim_part *p = container_of(e, struct sim_part, depart);
     int32_t to = p->departs_to;
+    bool again = !p->departs_asked && sim_chance(50);
 
     p->departs_to = 0;
+    p->departs_asked = false;
     if (!to || p->leader < 0 || !p->topic->cluster->brokers[to - 1].up)
         return;
-    if (p->leader == to)
+    if (p->leader == to) {
         sim_listener_cut_all(&p->topic->cluster->brokers[to - 1].listener);
-    else
-        broker_move_leader(p, to);
+        return;
+    }
+    broker_move_leader(p, to);
+    if (again) { /* and once more while somebody finds out what became of that write */
+        p->departs_to = to % p->topic->cluster->brokers_n + 1;
+        p->departs_asked = true;
+    }
 }
 
 void log_init(struct sim_part *p, struct sim_topic *t, int32_t number)
@@ -124,7 +131,7 @@ int64_t log_append(struct sim_part *p, struct str bytes)
     note_producer(p, &b, e->base);
     if (!sim_event_is_set(&p->replicate))
         sim_event_set(&p->replicate, sim_between(0, p->topic->cluster->replicate_us));
-    if (p->departs_to)
+    if (p->departs_to && !p->departs_asked)
         sim_event_set(&p->depart, 0);
     return e->base;
 }

@@ -107,6 +107,8 @@ static void list_one(struct sim_request *q, const struct kafka_list_offsets_requ
         out->offset = m->isolation_level ? log_last_stable(p) : p->high_watermark;
     else
         find_special(q, p, want->timestamp, out);
+    if (want->timestamp == -1 && m->replica_id != -2 && p->departs_asked)
+        sim_event_set(&p->depart, 0);
 }
 
 bool broker_list_offsets(struct sim_request *q)

@@ -318,6 +318,7 @@ static void end_starving(struct sim_part *p)
     p->not_enough_until_us = 0;
     p->behind_until_us = MIN(p->behind_until_us, sim_now_us() + CATCH_UP_US);
     p->departs_to = 0;
+    p->departs_asked = false;
     if (sim_event_is_set(&p->replicate))
         sim_event_hurry(&p->replicate, most_us);
 }
