@@ -39,7 +39,8 @@ static const struct client_prefix {
     { STR("source.consumer."), CLIENT_CONSUMER, false, NULL },
     { STR("source.producer."), CLIENT_PRODUCER, false, NULL },
     { STR("source.admin."), CLIENT_ADMIN, false, NULL },
-    { STR("target.consumer."), CLIENT_CONSUMER, false, NULL },
+    { STR("target.consumer."), CLIENT_CONSUMER, false,
+      "topics of the mirror's own are read by its admin client; what that client needs stands behind target.admin" },
     { STR("target.producer."), CLIENT_PRODUCER, false, NULL },
     { STR("target.admin."), CLIENT_ADMIN, false, NULL },
 };

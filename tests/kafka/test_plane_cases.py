@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from conftest import Flow
 from lab import compare, feed, groups, heliostat, wire
 from lab.heliostat import Heliostat
 from lab.java import MirrorMaker
@@ -150,3 +151,105 @@ def test_what_mm2_left_with_a_separator(flow, switch):
         assert after["source"] == before["source"]
         assert after["target"] - before["target"] == {"mm2-heliostat.%s.internal" % flow.a}
     assert [m.value() for m in compare.read(flow.target, copy)] == [v for _, v in rows(0, 250)]
+
+
+# Where the id of a client may stand, strongest first; what follows it there.
+PLACES = {
+    "source": {
+        "|MirrorSourceConnector-0|replication-consumer": ("{f}.source.consumer", "{a}.consumer", "{f}.consumer"),
+        "|MirrorSourceConnector-0|offset-syncs-source-producer": ("{f}.source.producer", "{a}.producer", "{f}.producer"),
+        "|MirrorSourceConnector|replication-source-admin": ("{f}.source.admin", "{a}.admin", "{f}.admin"),
+    },
+    "target": {
+        None: ("{f}.producer.override", "{b}.producer"),
+        "|MirrorSourceConnector|replication-target-admin": ("{f}.target.admin", "{b}.admin", "{f}.admin"),
+    },
+}
+NOWHERE = ("consumer", "producer", "admin", "source.consumer", "target.producer", "producer.override")  # that MirrorMaker 2 does not read
+ONE_BY_ONE = {"{f}.source.consumer": "fsc", "{a}.consumer": "ac", "{f}.consumer": "fc", "{f}.source.producer": "fsp", "{a}.producer": "ap",
+              "{f}.producer": "fp", "{f}.source.admin": "fsa", "{a}.admin": "aa", "{f}.admin": "fa", "{f}.producer.override": "fpo",
+              "{b}.producer": "bp", "{f}.target.admin": "fta", "{b}.admin": "ba"}
+
+
+def prefixed(flow, left):
+    """The lines with an id in all places but the strongest ones, of which only so many of each client are left."""
+    gone = {p for clients in PLACES.values() for places in clients.values() for p in places[:max(len(places) - left, 0)]}
+    names = {p: p.format(a=flow.a, b=flow.b, f="%s->%s" % (flow.a, flow.b)) for p in ONE_BY_ONE}
+    return {**{names[p] + ".client.id": label for p, label in ONE_BY_ONE.items() if p not in gone},
+            **{n + ".client.id": "nowhere" for n in NOWHERE}}
+
+
+def expected(flow, side, left):
+    """The ids that a broker of this side sees of the clients of PLACES."""
+    out = set()
+    for tail, places in PLACES[side].items():
+        there = places[max(len(places) - left, 0):]
+        label = ONE_BY_ONE[there[0]] if there else ""
+        if tail is None:
+            out.add(label or "connector-producer-MirrorSourceConnector-0")
+        else:
+            out.add("%s%s%s->%s%s" % (label, "|" if label else "", flow.a, flow.b, tail))
+    return out
+
+
+def between(pair, seen_through, side, name):
+    """A flow whose source or target is seen, and the lines that lead the mirror through the proxy."""
+    direct, proxy = seen_through
+    flow = Flow(name, *pair)
+    if side == "source":
+        flow.source = direct
+    else:
+        flow.target = direct
+    lines = {**flow.config(), **QUICK, "groups": name + ".*",
+             (flow.a if side == "source" else flow.b) + ".bootstrap.servers": "127.0.0.1:%d" % proxy.port}
+    feed.create_topic(flow.source, name)
+    fill(flow, name, 0, 10)
+    groups.commit(flow.source, name + "-g", {(name, 0): 5})
+    proxy.clients.clear()
+    return flow, lines
+
+
+def seen_ids(proxy):
+    """All ids of clients."""
+    return {client for (_, client) in list(proxy.clients)}
+
+
+@pytest.mark.fc("FC-040")
+@pytest.mark.parametrize("left", [3, 2, 1, 0])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_which_prefix_wins(pair, seen_through, name, side, left, tmp_path):  # noqa: F811
+    """The brokers see the id of the strongest place, as of MirrorMaker 2; keys under prefixes that nobody reads are named."""
+    flow, lines = between(pair, seen_through, side, name)
+    lines.update(prefixed(flow, left))
+    lines[flow.b + ".producer.compression.type"] = "gzip"
+    lines["%s->%s.target.consumer.client.id" % (flow.a, flow.b)] = "nowhere"
+    path = tmp_path / "mm2.properties"
+    path.write_text(heliostat.as_text(lines))
+    code, out, error = heliostat.command("check", "--offline", str(path))
+    said = out + error
+    assert code == 0 and all(re.search(r":\d+: %s\.client\.id: warning: " % re.escape(n), said) for n in NOWHERE), said
+    assert "target.consumer.client.id: warning: has no effect here" in said, said
+    assert "%s.producer.compression.type: warning: has no effect: batches keep the compression" % flow.b in said, said
+    with Heliostat(lines) as h:
+        h.wait_copied(flow.source, [name])
+        want = expected(flow, side, left)
+        h.wait(lambda h: want <= seen_ids(seen_through[1]), what="clients named %s" % want)
+        rounds(h)
+        ids = seen_ids(seen_through[1])
+        tails = [t for t in PLACES[side] if t]
+        assert {i for i in ids if i.endswith(tuple(tails))} == {i for i in want if i.endswith(tuple(tails))}, ids
+        assert not any("nowhere" in i for i in ids), ids
+
+
+@pytest.mark.java
+@pytest.mark.fc("FC-040")
+@pytest.mark.parametrize("left", [3, 2, 1])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_which_prefix_wins_in_mm2(pair, seen_through, name, side, left):  # noqa: F811
+    """The same table holds for MirrorMaker 2 itself."""
+    flow, lines = between(pair, seen_through, side, name)
+    lines.update(prefixed(flow, left))
+    with MirrorMaker(heliostat.as_text(lines)) as mm2:
+        want = expected(flow, side, left)
+        mm2.wait(lambda: want <= seen_ids(seen_through[1]), what="%s; there are %s" % (want, seen_ids(seen_through[1])))
+        assert not any("nowhere" in i for i in seen_ids(seen_through[1]))

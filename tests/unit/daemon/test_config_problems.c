@@ -65,6 +65,9 @@ static const struct {
     { "A.topics = x",
       "f:4: A.topics: warning: has no effect here: an option of flows, not of clusters; write "
       "SOURCE->TARGET.topics" },
+    { "A->B.target.consumer.client.id = x",
+      "f:4: A->B.target.consumer.client.id: warning: has no effect here: topics of the mirror's own are read by its admin "
+      "client; what that client needs stands behind target.admin" },
     { "A->B.heliostat.workers = 1",
       "f:4: A->B.heliostat.workers: warning: has no effect here: an option of the whole "
       "process; write heliostat.workers" },
