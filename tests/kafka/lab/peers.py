@@ -46,6 +46,7 @@ class Proxy:
                 continue
             try:
                 target = self.connect()
+                target.settimeout(None)  # that was for the connecting: a connection may be silent for long
             except OSError:
                 client.close()
                 continue
@@ -126,11 +127,13 @@ class Proxy:
 
 
 class Requests(Proxy):
-    """A proxy that counts what it passes: requests by number of the API, and the ids that clients give themselves. replace: bytes of
-    requests that become others of the same length. source: the address that the broker sees instead of 127.0.0.1."""
+    """A proxy that counts what it passes: requests by number of the API, the bytes of the largest of each, and the ids that clients
+    give themselves. replace: bytes of requests that become others of the same length. source: the address that the broker sees
+    instead of 127.0.0.1."""
 
     def __init__(self, target_port, replace=(), source="127.0.0.1"):
         self.counts, self.replace, self.source = collections.Counter(), dict(replace), source
+        self.largest = collections.Counter()
         self.clients, self.caught, self.hold_back = collections.Counter(), 0, lambda api, body: False
         super().__init__(target_port)
 
@@ -159,6 +162,7 @@ class Requests(Proxy):
                     break
                 api, _, _, size = struct.unpack(">hhih", body[:10])
                 self.counts[api] += 1
+                self.largest[api] = max(self.largest[api], len(body))
                 self.clients[api, body[10:10 + max(size, 0)].decode()] += 1
                 self.caught += self.hold_back(api, body)
                 while self.hold_back(api, body):

@@ -1,4 +1,5 @@
-"""A few requests that librdkafka has no call for, spoken by hand: who coordinates a group, and where replicas shall lie."""
+"""A few requests that librdkafka has no call for, or none for thousands of objects, spoken by hand: who coordinates a group,
+where replicas shall lie, topics by the hundred, and positions of groups that have no members."""
 import socket
 import struct
 import time
@@ -7,7 +8,9 @@ from confluent_kafka import ElectionType, KafkaException, TopicPartition
 
 from . import feed
 
-FIND_COORDINATOR, ALTER_REASSIGNMENTS = 10, 45
+OFFSET_COMMIT, FIND_COORDINATOR, CREATE_TOPICS, ALTER_REASSIGNMENTS = 8, 10, 19, 45
+COORDINATOR_ERRORS = (14, 15, 16)  # loading, not available, another one: pass by themselves
+PORTION = 500
 
 
 def varint(n):
@@ -24,15 +27,76 @@ def compact(text):
     return varint(len(text) + 1) + text.encode()
 
 
+def text(s):
+    """A string."""
+    return struct.pack(">h", len(s)) + s.encode()
+
+
+class Line:
+    """A connection that stays."""
+
+    def __init__(self, address, timeout=60):
+        host, port = address.rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def ask(self, key, version, body, flexible=False):
+        """The answer's bytes behind its header."""
+        head = struct.pack(">hhih", key, version, 1, 3) + b"lab" + (b"\0" if flexible else b"")
+        self.socket.sendall(struct.pack(">i", len(head) + len(body)) + head + body)
+        size, = struct.unpack(">i", self.socket.recv(4, socket.MSG_WAITALL))
+        return self.socket.recv(size, socket.MSG_WAITALL)[5 if flexible else 4:]
+
+
 def ask(address, key, version, body, flexible, timeout=60):
-    """The answer's bytes behind its header."""
-    host, port = address.rsplit(":", 1)
-    head = struct.pack(">hhih", key, version, 1, 3) + b"lab" + (b"\0" if flexible else b"")
-    with socket.create_connection((host, int(port)), timeout) as s:
-        s.sendall(struct.pack(">i", len(head) + len(body)) + head + body)
-        size, = struct.unpack(">i", s.recv(4, socket.MSG_WAITALL))
-        answer = s.recv(size, socket.MSG_WAITALL)
-    return answer[5 if flexible else 4:]
+    """The answer's bytes behind its header, on a connection for this one question."""
+    with Line(address, timeout) as line:
+        return line.ask(key, version, body, flexible)
+
+
+def create_topics(address, names, partitions, limit=600):
+    """Creates many topics at the controller, a portion at a time; those that are there already stay."""
+    names = list(names)
+    with Line(address, limit) as line:
+        for i in range(0, len(names), PORTION):
+            part = names[i:i + PORTION]
+            body = struct.pack(">i", len(part)) + b"".join(text(n) + struct.pack(">ihii", partitions, 1, 0, 0) for n in part)
+            answer = line.ask(CREATE_TOPICS, 2, body + struct.pack(">ib", limit * 1000, 0))
+            at = 8
+            for _ in part:
+                size, = struct.unpack_from(">h", answer, at)
+                error, message = struct.unpack_from(">hh", answer, at + 2 + size)
+                if error not in (0, 36):
+                    raise RuntimeError("topic %s: error %d" % (answer[at + 2:at + 2 + size].decode(), error))
+                at += 6 + size + max(message, 0)
+
+
+def commit(line, group, places, limit=120):
+    """Sets positions, {(topic, partition): offset}, of a group without members, on a line to its coordinator."""
+    topics = {}
+    for (topic, partition), offset in places.items():
+        topics.setdefault(topic, []).append(struct.pack(">iqh", partition, offset, 0))
+    body = text(group) + struct.pack(">ihqi", -1, 0, -1, len(topics))
+    body += b"".join(text(t) + struct.pack(">i", len(p)) + b"".join(p) for t, p in topics.items())
+    end = time.monotonic() + limit
+    while True:
+        answer, at, errors = line.ask(OFFSET_COMMIT, 2, body), 4, set()
+        for _ in topics:
+            size, = struct.unpack_from(">h", answer, at)
+            n, = struct.unpack_from(">i", answer, at + 2 + size)
+            at += 6 + size
+            errors.update(struct.unpack_from(">h", answer, at + 6 * i + 4)[0] for i in range(n))
+            at += 6 * n
+        if errors == {0}:
+            return
+        if not errors <= {0, *COORDINATOR_ERRORS} or time.monotonic() > end:
+            raise RuntimeError("positions of %s: errors %s" % (group, errors))
+        time.sleep(0.1)
 
 
 def coordinator(bootstrap, group, limit=120):
