@@ -40,8 +40,11 @@ static bool counts(struct takeover_flow *f, struct str connector)
 {
     struct str wanted = f->all->args->connector;
 
-    if (!str_is_null(wanted))
+    if (!str_is_null(wanted)) {
+        if (str_eq(connector, wanted))
+            f->connector = wanted;
         return str_eq(connector, wanted);
+    }
     if (str_is_null(f->connector) || str_eq(connector, STR(FORMATS_CONNECTOR))) {
         if (!str_is_null(f->connector) && !str_eq(f->connector, connector)) {
             f->other_connector = f->connector;

@@ -39,7 +39,7 @@ static struct totals total(const struct takeover_flow *f)
 }
 
 /* What is to be known of the partition beyond its numbers; "" nothing. */
-static const char *note_of(const struct takeover_part *p)
+static const char *note_of(const struct takeover_flow *f, const struct takeover_part *p)
 {
     if (!p->known)
         return "not looked at";
@@ -57,7 +57,9 @@ static const char *note_of(const struct takeover_part *p)
         return "the source ends before the position: it lost records, or was made anew";
     if (p->stored < 0)
         return "no position is stored";
-    return p->c.sum.others ? "other writers' records lie between" : "";
+    if (!p->c.sum.others)
+        return "";
+    return f->members_n ? "the mirror wrote on meanwhile, or other writers' records lie between" : "other writers' records lie between";
 }
 
 static int64_t left_of(const struct takeover_part *p)
@@ -82,7 +84,7 @@ static void put_group(struct takeover_flow *f, struct buf *out)
         buf_fmt(out, "  not running: group %.*s has no members\n", STR_ARG(f->group_name));
     if (a->from == FROM_GROUP)
         buf_fmt(out, "  positions of group %.*s at %.*s\n", STR_ARG(a->from_group), STR_ARG(f->config->source_alias));
-    else
+    else if (f->parts_n || !fault_is_set(&f->fault)) /* else they were not read */
         buf_fmt(out, "  positions of %.*s in %.*s\n", STR_ARG(str_is_null(f->connector) ? STR("no connector") : f->connector),
                 STR_ARG(f->offsets_topic));
     if (!str_is_null(f->other_connector))
@@ -107,7 +109,7 @@ static void put_parts(struct takeover_flow *f, struct buf *out)
         table_put_int(&t, p->known ? left_of(p) : -1);
         table_put_int(&t, p->known ? p->c.source_end : -1);
         table_put_int(&t, p->known ? p->c.target_end : -1);
-        table_put(&t, "%s", note_of(p));
+        table_put(&t, "%s", note_of(f, p));
     }
     if (f->parts_n)
         table_print(&t, out);
@@ -150,7 +152,7 @@ void takeover_put_text(struct takeover *t, struct buf *out)
     }
 }
 
-static void put_part(const struct takeover_part *p, struct json *j)
+static void put_part(const struct takeover_flow *f, const struct takeover_part *p, struct json *j)
 {
     json_open(j, '{');
     json_put_str(j, "topic", p->want->name);
@@ -170,7 +172,7 @@ static void put_part(const struct takeover_part *p, struct json *j)
         json_put_int(j, "target_end", p->c.target_end);
         json_put_int(j, "left", left_of(p));
     }
-    json_put_c(j, "note", note_of(p));
+    json_put_c(j, "note", note_of(f, p));
     json_close(j, '}');
 }
 
@@ -212,7 +214,7 @@ static void put_flow(struct takeover_flow *f, struct json *j)
     json_key(j, "partitions");
     json_open(j, '[');
     for (size_t i = 0; i < f->parts_n; i++)
-        put_part(&f->parts[i], j);
+        put_part(f, &f->parts[i], j);
     json_close(j, ']');
     json_close(j, '}');
 }
