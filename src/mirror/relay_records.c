@@ -170,6 +170,8 @@ static bool may_merge(const struct relay *r, const struct walk_step *s)
         return false;
     if (s->batch.magic < 2)
         return true;
+    if (r->jump > r->walked) /* another mirror's records follow those that are skipped: none of them may go out with these */
+        return false;
     return r->flow->config->coalesce && s->batch.size <= small_bytes[codec] && !relay_must_retime(r, &s->batch);
 }
 

@@ -87,6 +87,32 @@ def test_a_mirror_that_died(flow, kind):
     run_to_the_end(flow, flow.config(), flow.remote(), messages)
 
 
+def test_a_mirror_that_copied_after_our_death(flow):
+    """We are killed, another mirror goes on and stores its position, and we come back: small batches, so that what we skip, what
+    it has copied and what is new lie in one answer."""
+    feed.create_topic(flow.source, flow.name)
+    lines = flow.config(**{flow.b + "__offset__flush__interval__ms": 600000})
+    producer = feed.Numbered(flow.source, flow.name, rate=200, options={"linger.ms": 5})
+    producer.start()
+    with Heliostat(lines) as h:
+        h.wait_copied(flow.source, [flow.name])
+        h.wait(lambda h: sum(p["records"] for p in h.partitions(flow.name)) > 500, what="records")
+        h.kill9()
+    ours = len(compare.read(flow.target, flow.remote()))
+    while producer.sent < ours + 1500:
+        time.sleep(0.1)
+    producer.stop()
+    messages = compare.read(flow.source, flow.name)
+    mirror = Producer({"bootstrap.servers": flow.target})
+    for m in messages[ours:ours + 1000]:
+        mirror.produce(flow.remote(), m.value(), m.key(), 0, headers=m.headers(), timestamp=m.timestamp()[1])
+    assert mirror.flush(60) == 0
+    key = ["MirrorSourceConnector", {"cluster": flow.a, "partition": 0, "topic": flow.name}]
+    feed.write(flow.target, "mm2-offsets.%s.internal" % flow.a,
+               [(json.dumps(key, separators=(",", ":")).encode(), b'{"offset":%d}' % messages[ours + 999].offset())])
+    run_to_the_end(flow, lines, flow.remote(), messages)
+
+
 @pytest.mark.parametrize("kind", ["mm1", soak("replicator")])
 def test_other_mirrors(flow, tmp_path, kind):
     """Positions from elsewhere, taken over with --apply."""
