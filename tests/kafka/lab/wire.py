@@ -8,7 +8,7 @@ from confluent_kafka import ElectionType, KafkaException, TopicPartition
 
 from . import feed
 
-OFFSET_COMMIT, FIND_COORDINATOR, CREATE_TOPICS, ALTER_REASSIGNMENTS = 8, 10, 19, 45
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, CREATE_TOPICS, ALTER_REASSIGNMENTS = 8, 9, 10, 19, 45
 COORDINATOR_ERRORS = (14, 15, 16)  # loading, not available, another one: pass by themselves
 PORTION = 500
 
@@ -97,6 +97,24 @@ def commit(line, group, places, limit=120):
         if not errors <= {0, *COORDINATOR_ERRORS} or time.monotonic() > end:
             raise RuntimeError("positions of %s: errors %s" % (group, errors))
         time.sleep(0.1)
+
+
+def committed(line, group):
+    """{(topic, partition): offset} of a group."""
+    answer, at, out = line.ask(OFFSET_FETCH, 2, text(group) + struct.pack(">i", -1)), 8, {}
+    for _ in range(struct.unpack_from(">i", answer, 4)[0]):
+        size, = struct.unpack_from(">h", answer, at)
+        topic, (n,) = answer[at + 2:at + 2 + size].decode(), struct.unpack_from(">i", answer, at + 2 + size)
+        at += 6 + size
+        for _ in range(n):
+            partition, offset, metadata = struct.unpack_from(">iqh", answer, at)
+            at += 16 + max(metadata, 0)
+            if offset >= 0:
+                out[topic, partition] = offset
+    error, = struct.unpack_from(">h", answer, at)
+    if error:
+        raise RuntimeError("positions of %s: error %d" % (group, error))
+    return out
 
 
 def coordinator(bootstrap, group, limit=120):
