@@ -75,11 +75,11 @@ class Probe(threading.Thread):
 def make(size, source):
     """Topics and groups of the source; every group has a position in two of the topics."""
     address = source.split(",")[0]
+    wire.coordinator(source, "g0", 300)  # its topic is made now: behind thousands of others that would take minutes
     began = time.monotonic()
     wire.create_topics(address, [PROBE] + ["t%d" % i for i in range(size.topics - 1)], size.partitions)
     feed.wait_partitions(source, PROBE, size.partitions)
     made = time.monotonic()
-    wire.coordinator(source, "g0", 300)
     with wire.Line(address) as line:
         for i in range(size.groups):
             wire.commit(line, "g%d" % i, {("t%d" % ((i + k) % (size.topics - 1)), i % size.partitions): 0 for k in (0, 7)})
@@ -144,6 +144,7 @@ def test_thousands_of_topics_and_groups(full):
         a.wait_ready()
         b.wait_ready()
         make(size, a_direct)
+        wire.coordinator(b_direct, "g0", 300)
         steady = feed.Numbered(a_direct, PROBE, 1, rate=50)
         steady.start()
         every = {k: size.interval for k in ("refresh.topics.interval.seconds", "refresh.groups.interval.seconds",

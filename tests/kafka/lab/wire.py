@@ -101,8 +101,8 @@ def commit(line, group, places, limit=120):
 
 def committed(line, group):
     """{(topic, partition): offset} of a group."""
-    answer, at, out = line.ask(OFFSET_FETCH, 2, text(group) + struct.pack(">i", -1)), 8, {}
-    for _ in range(struct.unpack_from(">i", answer, 4)[0]):
+    answer, at, out = line.ask(OFFSET_FETCH, 2, text(group) + struct.pack(">i", -1)), 4, {}
+    for _ in range(struct.unpack_from(">i", answer, 0)[0]):
         size, = struct.unpack_from(">h", answer, at)
         topic, (n,) = answer[at + 2:at + 2 + size].decode(), struct.unpack_from(">i", answer, at + 2 + size)
         at += 6 + size
