@@ -12,10 +12,14 @@ import time
 from . import ports
 
 
+ENDS = 5  # seconds
+
+
 class Proxy:
     """Passes bytes between clients and one address. cut() ends all connections after part of what is under way; while it
     is closed every connection is refused, while it is held nothing passes and nothing is lost. delay: seconds that every
-    byte takes. idle: a connection that was silent for so many seconds swallows all bytes from then on, without a word."""
+    byte takes. idle: a connection that was silent for so many seconds swallows all bytes from then on, without a word, and
+    is ended by the line when its broker has been silent for ENDS seconds."""
 
     def __init__(self, target_port, delay=0.0, idle=None):
         self.target_port, self.port = target_port, ports.free_port()
@@ -46,7 +50,7 @@ class Proxy:
                 continue
             try:
                 target = self.connect()
-                target.settimeout(None)  # that was for the connecting: a connection may be silent for long
+                target.settimeout(None if self.idle is None else ENDS)
             except OSError:
                 client.close()
                 continue
