@@ -9,7 +9,7 @@ from confluent_kafka import ElectionType, KafkaException, TopicPartition
 from . import feed
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, CREATE_TOPICS, ALTER_REASSIGNMENTS = 8, 9, 10, 19, 45
-COORDINATOR_ERRORS = (14, 15, 16)  # loading, not available, another one: pass by themselves
+PASSING = (3, 14, 15, 16)  # a topic that was made just now; a coordinator that loads, is not there, or is another one
 PORTION = 500
 
 
@@ -94,7 +94,7 @@ def commit(line, group, places, limit=120):
             at += 6 * n
         if errors == {0}:
             return
-        if not errors <= {0, *COORDINATOR_ERRORS} or time.monotonic() > end:
+        if not errors <= {0, *PASSING} or time.monotonic() > end:
             raise RuntimeError("positions of %s: errors %s" % (group, errors))
         time.sleep(0.1)
 
