@@ -1,11 +1,12 @@
 /* director_prepare.c -- makes the internal topics that a flow needs, and writes its heartbeats.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Those that are there are looked at first (director_verify.c). Only topics that are missing are created, so that an existing set-up needs no right to create. The topics that the
- * flow cannot do without (positions and pairs; heartbeats, where the flow does nothing else) are tried until they are
- * there; the others are for tools (mm2-spec 5.9), or are made because MirrorMaker 2 makes them (positions of a flow that
- * only writes heartbeats): they hold nothing up. All are looked at again at every refresh of topics: one that somebody has
- * deleted is made again. Thread: control.
+ * Those that are there are looked at first (director_verify.c). Only topics that are missing are created, so that an
+ * existing set-up needs no right to create. The topics that the flow cannot do without (positions and pairs;
+ * heartbeats, where the flow does nothing else) are tried until they are there; the others are for tools (mm2-spec
+ * 5.9), or are made because MirrorMaker 2 makes them (positions of a flow that only writes heartbeats): they hold
+ * nothing up. All are looked at again at every refresh of topics: one that somebody has deleted is made again. Thread:
+ * control.
  */
 #include "mirror/director_prepare.h"
 

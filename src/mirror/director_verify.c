@@ -4,8 +4,8 @@
  * Somebody, or a broker that makes topics by itself, may have made them before. A topic of positions or pairs that is not
  * compacted, or not only that, forgets after a week, and all is copied again: as Connect refuses to start on it, the flow
  * waits until it is mended, and says how. Nothing is altered by itself: that topic may be another program's. Whatever else
- * is not as it would have been made is told once and used as it is, and so is what somebody alters while the flow runs. Who may not read configs is not held up, as with
- * Connect. Thread: control.
+ * is not as it would have been made is told once and used as it is, and so is what somebody alters while the flow runs.
+ * Who may not read configs is not held up, as with Connect. Thread: control.
  */
 #include "base/log.h"
 #include "mirror/director_internal.h"
