@@ -184,7 +184,7 @@ static void give_up(struct checkpoints *c, struct cluster *cl)
 
 static bool is_followed(const struct followed *g)
 {
-    return g->kind == GROUP_CONSUMER;
+    return g->wanted;
 }
 
 static bool is_to_be_read(const struct followed *g)
@@ -211,8 +211,9 @@ static void fetch_begin(struct checkpoints *c)
         groups_refusals_begin(&g->refusals);
         g->counts = (struct followed_counts){ 0 };
     }
-    checkpoints_groups_begin(c, is_followed);
     checkpoints_goto(c, CHECKPOINTS_FETCHING);
+    checkpoints_share_source(c);
+    checkpoints_groups_begin(c, is_followed);
 }
 
 static void round_begin(struct checkpoints *c)
@@ -241,7 +242,7 @@ static void listed(struct checkpoints *c)
         if (!g->seen && c->listing_whole)
             group_free(c, g);
         else
-            refused += g->kind != GROUP_CONSUMER;
+            refused += groups_kind_refusal(g->kind) != NULL || (g->kind == GROUP_SHARE && c->next_sync_ms < 0);
     }
     if (HASH_COUNT(c->groups) != c->followed_shown)
         log_event(EV_GROUPS_FOLLOWED, kv_str("flow", c->config->name),
@@ -259,7 +260,7 @@ static void round_end(struct checkpoints *c)
     struct followed *g, *next;
 
     HASH_ITER(hh, c->groups, g, next) {
-        if (c->must_tell && c->writer)
+        if (c->must_tell && c->writer && g->kind != GROUP_SHARE)
             checkpoints_tell_group(c, g);
         checkpoints_refusals_end(c, g);
         if (c->must_sync) {
@@ -267,6 +268,8 @@ static void round_end(struct checkpoints *c)
         } else { /* what was found out about the target in the round before */
             g->counts.committed = g->last.committed;
             g->counts.ahead = g->last.ahead;
+            if (g->kind == GROUP_SHARE) /* not asked about */
+                g->counts = g->last;
         }
         g->last = g->counts;
         g->places = NULL;
@@ -310,6 +313,7 @@ static void step_target(struct checkpoints *c)
             checkpoints_goto(c, CHECKPOINTS_TELLING);
             break;
         }
+        checkpoints_share_target(c);
         checkpoints_groups_begin(c, is_to_be_read);
         checkpoints_goto(c, CHECKPOINTS_READING);
         break;

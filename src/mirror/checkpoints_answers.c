@@ -20,7 +20,7 @@ void checkpoints_take_listed(struct checkpoints *c, const struct kafka_list_grou
         if (!g)
             return;
         g->active = !groups_state_is_idle(l->group_state);
-        if (kind == GROUP_SHARE || kind == GROUP_STREAMS)
+        if (kind != g->kind && (kind == GROUP_SHARE || kind == GROUP_STREAMS || g->kind == GROUP_SHARE))
             checkpoints_refuse(c, g, "GROUP_KIND", "the target has a group of that name, but of another kind");
         return;
     }
@@ -31,8 +31,11 @@ void checkpoints_take_listed(struct checkpoints *c, const struct kafka_list_grou
         return;
     g->seen = true;
     g->kind = kind;
-    if (kind != GROUP_CONSUMER)
+    if (groups_kind_refusal(kind))
         checkpoints_refuse(c, g, "GROUP_KIND", "%s", groups_kind_refusal(kind));
+    else if (kind == GROUP_SHARE && c->next_sync_ms < 0)
+        checkpoints_refuse(c, g, "SHARE_GROUP", "share groups have no checkpoints; sync.group.offsets.enabled sets their "
+                                                "start offsets at the target, and is off");
 }
 
 static struct str keep(struct checkpoints *c, struct str s)
@@ -129,8 +132,8 @@ void checkpoints_take_there(struct followed *g, const struct offset_seen *s)
     p->there = s->kerr ? -1 : s->offset;
 }
 
-void checkpoints_take_committed(struct checkpoints *c, struct followed *g, struct str topic, int32_t partition,
-                                int32_t kerr)
+void checkpoints_take_committed(struct checkpoints *c, struct followed *g, int api, struct str topic,
+                                int32_t partition, int32_t kerr)
 {
     struct place *p = find_place(g, topic, partition);
 
@@ -141,7 +144,7 @@ void checkpoints_take_committed(struct checkpoints *c, struct followed *g, struc
         p->known->mark.synced_from = p->upstream;
         g->counts.committed++;
         c->commits++;
-    } else if (kerr_class(API_OFFSET_COMMIT, kerr) == K_REJOIN) {
+    } else if (kerr_class(api, kerr) == K_REJOIN) {
         g->active = true; /* somebody has joined in between: the broker keeps us out */
     } else {
         checkpoints_refuse(c, g, kerr_name(kerr), "the target does not take its position in partition %d of %.*s: %s",

@@ -187,10 +187,13 @@ static void fill_fetch(struct call *call)
 
 static void start_fetch(struct checkpoints_slot *s)
 {
-    send(s, API_OFFSET_FETCH, fill_fetch);
+    if (s->group->kind == GROUP_SHARE)
+        send(s, API_DESCRIBE_SHARE_GROUP_OFFSETS, checkpoints_fill_describe);
+    else
+        send(s, API_OFFSET_FETCH, fill_fetch);
 }
 
-static void take(struct checkpoints_slot *s, const struct offset_seen *seen)
+void checkpoints_take(struct checkpoints_slot *s, const struct offset_seen *seen)
 {
     if (s->owner->state == CHECKPOINTS_FETCHING)
         checkpoints_take_position(s->owner, s->group, seen);
@@ -211,8 +214,8 @@ static void on_fetched(struct checkpoints_slot *s, const struct kafka_offset_fet
         for (int32_t j = 0; j < r->topics.at[i].partitions.n; j++) {
             const struct kafka_offset_fetch_response_partition *p = &r->topics.at[i].partitions.at[j];
 
-            take(s, &(struct offset_seen){ r->topics.at[i].name, p->metadata, p->partition_index, p->error_code,
-                                           p->committed_offset });
+            checkpoints_take(s, &(struct offset_seen){ r->topics.at[i].name, p->metadata, p->partition_index,
+                                                       p->error_code, p->committed_offset });
         }
     }
     for (int32_t g = 0; g < r->groups.n; g++) {
@@ -220,13 +223,12 @@ static void on_fetched(struct checkpoints_slot *s, const struct kafka_offset_fet
             const struct kafka_offset_fetch_response_group_topic *t = &r->groups.at[g].topics.at[i];
 
             for (int32_t j = 0; j < t->partitions.n; j++)
-                take(s, &(struct offset_seen){ t->name, t->partitions.at[j].metadata,
-                                               t->partitions.at[j].partition_index, t->partitions.at[j].error_code,
-                                               t->partitions.at[j].committed_offset });
+                checkpoints_take(s, &(struct offset_seen){ t->name, t->partitions.at[j].metadata,
+                                                           t->partitions.at[j].partition_index,
+                                                           t->partitions.at[j].error_code,
+                                                           t->partitions.at[j].committed_offset });
         }
     }
-    if (s->owner->state == CHECKPOINTS_FETCHING)
-        checkpoints_sort(s->group);
 }
 
 bool checkpoints_fetch(struct checkpoints *c, struct cluster *cl)
@@ -271,7 +273,10 @@ static void fill_commit(struct call *call)
 
 static void start_commit(struct checkpoints_slot *s)
 {
-    send(s, API_OFFSET_COMMIT, fill_commit);
+    if (s->group->kind == GROUP_SHARE)
+        send(s, API_ALTER_SHARE_GROUP_OFFSETS, checkpoints_fill_alter);
+    else
+        send(s, API_OFFSET_COMMIT, fill_commit);
 }
 
 static int32_t commit_error(const struct kafka_offset_commit_response *r)
@@ -283,7 +288,7 @@ static void on_committed(struct checkpoints_slot *s, const struct kafka_offset_c
 {
     for (int32_t i = 0; i < r->topics.n; i++)
         for (int32_t j = 0; j < r->topics.at[i].partitions.n; j++)
-            checkpoints_take_committed(s->owner, s->group, r->topics.at[i].name,
+            checkpoints_take_committed(s->owner, s->group, API_OFFSET_COMMIT, r->topics.at[i].name,
                                        r->topics.at[i].partitions.at[j].partition_index,
                                        r->topics.at[i].partitions.at[j].error_code);
 }
@@ -297,14 +302,53 @@ bool checkpoints_commit(struct checkpoints *c)
 static bool goes_again(struct checkpoints_slot *s, int32_t kerr)
 {
     struct route route = route_of(s);
-    int api = s->call.api;
 
-    if (!s->group || !kerr || kerr_class(api, kerr) != K_REFRESH || ++s->tries >= TRIES)
+    if (!s->group || !kerr || kerr_class(s->call.api, kerr) != K_REFRESH || ++s->tries >= TRIES)
         return false;
     cluster_reroute(cluster_of(s->owner), &route);
     arena_reset(&s->arena);
-    send(s, api, api == API_OFFSET_FETCH ? fill_fetch : fill_commit);
+    send(s, s->call.api, s->call.fill);
     return true;
+}
+
+static int32_t error_of(const struct checkpoints_slot *s)
+{
+    switch (s->call.api) {
+    case API_OFFSET_FETCH:
+        return fetch_error(s, s->call.response);
+    case API_DESCRIBE_SHARE_GROUP_OFFSETS:
+        return checkpoints_describe_error(s->call.response);
+    case API_ALTER_SHARE_GROUP_OFFSETS:
+        return ((const struct kafka_alter_share_group_offsets_response *)s->call.response)->error_code;
+    default:
+        return commit_error(s->call.response);
+    }
+}
+
+/* A group that is not there yet has no positions: none at the target is no fault. */
+static void take_positions(struct checkpoints_slot *s, int32_t kerr)
+{
+    bool source = s->owner->state == CHECKPOINTS_FETCHING;
+
+    if (kerr && (source || kerr_class(s->call.api, kerr) != K_GONE))
+        checkpoints_refuse(s->owner, s->group, kerr_name(kerr), "its positions cannot be read at the %s: %s",
+                           source ? "source" : "target", kerr_text(kerr));
+    else if (s->call.api == API_OFFSET_FETCH)
+        on_fetched(s, s->call.response);
+    else
+        checkpoints_take_described(s, s->call.response);
+    if (source)
+        checkpoints_sort(s->group);
+}
+
+static void take_answer(struct checkpoints_slot *s, int32_t kerr)
+{
+    if (s->call.api == API_OFFSET_COMMIT)
+        on_committed(s, s->call.response);
+    else if (s->call.api == API_ALTER_SHARE_GROUP_OFFSETS)
+        checkpoints_take_altered(s, s->call.response);
+    else
+        take_positions(s, kerr);
 }
 
 static void on_done(struct call *call)
@@ -320,20 +364,11 @@ static void on_done(struct call *call)
                         call->text[0] ? call->text : err_text(call->error));
     } else if (call->api == API_LIST_GROUPS) {
         on_listed(s, call->response);
-    } else if (call->api == API_OFFSET_FETCH) {
-        kerr = fetch_error(s, call->response);
-        if (goes_again(s, kerr))
-            return;
-        if (kerr && (c->state == CHECKPOINTS_FETCHING || kerr_class(call->api, kerr) != K_GONE))
-            checkpoints_refuse(c, s->group, kerr_name(kerr), "its positions cannot be read at the %s: %s",
-                               c->state == CHECKPOINTS_FETCHING ? "source" : "target", kerr_text(kerr));
-        else
-            on_fetched(s, call->response);
     } else {
-        kerr = commit_error(call->response);
+        kerr = error_of(s);
         if (goes_again(s, kerr))
             return;
-        on_committed(s, call->response);
+        take_answer(s, kerr);
     }
     checkpoints_wake(c);
 }

@@ -63,6 +63,7 @@ struct followed {
     struct str name; /* own memory */
     enum group_kind kind;
     bool seen;       /* in this listing */
+    bool wanted;     /* its positions are asked for in this round */
     bool active;     /* it has members at the target */
     struct fault fault;             /* the first of the round */
     struct group_refusals refusals; /* all of them */
@@ -86,6 +87,8 @@ struct checkpoints_slot {
         struct kafka_list_groups_request list;
         struct kafka_offset_fetch_request fetch;
         struct kafka_offset_commit_request commit;
+        struct kafka_describe_share_group_offsets_request describe;
+        struct kafka_alter_share_group_offsets_request alter;
     } request;
 };
 
@@ -159,6 +162,16 @@ void checkpoints_refusals_end(struct checkpoints *c, struct followed *g);
 void checkpoints_mm2_begin(struct checkpoints *c);
 void checkpoints_mm2_free(struct checkpoints *c);
 
+/* checkpoints_share.c: which groups are asked about in this round, by what the source can tell; refuses share groups that
+ * the target cannot be given; requests and answers of theirs. */
+void checkpoints_share_source(struct checkpoints *c);
+void checkpoints_share_target(struct checkpoints *c);
+void checkpoints_fill_describe(struct call *call);
+void checkpoints_fill_alter(struct call *call);
+int32_t checkpoints_describe_error(const struct kafka_describe_share_group_offsets_response *r);
+void checkpoints_take_described(struct checkpoints_slot *s, const struct kafka_describe_share_group_offsets_response *r);
+void checkpoints_take_altered(struct checkpoints_slot *s, const struct kafka_alter_share_group_offsets_response *r);
+
 /* checkpoints_answers.c: what came back is entered. */
 void checkpoints_take_listed(struct checkpoints *c, const struct kafka_list_groups_response_group *g, bool source);
 /* The positions of a group: at the source, or at the target. */
@@ -167,10 +180,12 @@ struct offset_seen {
     int32_t partition, kerr;
     int64_t offset;
 };
+/* By the state of the round. */
+void checkpoints_take(struct checkpoints_slot *s, const struct offset_seen *seen);
 void checkpoints_take_position(struct checkpoints *c, struct followed *g, const struct offset_seen *s);
 void checkpoints_take_there(struct followed *g, const struct offset_seen *s);
 void checkpoints_sort(struct followed *g);
-void checkpoints_take_committed(struct checkpoints *c, struct followed *g, struct str topic, int32_t partition,
-                                int32_t kerr);
+void checkpoints_take_committed(struct checkpoints *c, struct followed *g, int api, struct str topic,
+                                int32_t partition, int32_t kerr);
 
 #endif

@@ -116,6 +116,10 @@ void checkpoints_decide(struct checkpoints *c)
             p->commit = c->config->translation == FLOW_TRANSLATION_MM2
                             ? groups_must_commit_mm2(&p->to, p->there)
                             : groups_must_commit(&p->known->mark, p->upstream, &p->to, p->there);
+            if (g->kind == GROUP_SHARE && p->there == p->to.offset) { /* no checkpoint says after a restart what we gave it */
+                p->known->mark.synced = p->there;
+                p->known->mark.synced_from = p->upstream;
+            }
             g->counts.committed += p->there == p->to.offset;
             g->counts.ahead += !p->commit && p->there != p->to.offset;
         }
@@ -186,7 +190,7 @@ void checkpoints_refuse(struct checkpoints *c, struct followed *g, const char *c
 /* A round that did not ask the target, or wrote no checkpoint, does not know whether what was refused there still is. */
 void checkpoints_refusals_end(struct checkpoints *c, struct followed *g)
 {
-    if (g->kind != GROUP_CONSUMER)
+    if (groups_kind_refusal(g->kind) || (g->kind == GROUP_SHARE && !c->must_sync))
         return;
     groups_refusals_end(&g->refusals, GROUP_AT_SOURCE | (c->must_sync ? GROUP_AT_TARGET : 0u) |
                                           (c->must_tell ? GROUP_TOLD : 0u));
@@ -206,7 +210,7 @@ void checkpoints_view(const struct checkpoints *c, struct view_groups *v, struct
     HASH_ITER(hh, c->groups, g, next) {
         const struct followed_counts *n = &g->last;
 
-        v->groups += g->kind == GROUP_CONSUMER;
+        v->groups += !groups_kind_refusal(g->kind) && (g->kind != GROUP_SHARE || c->next_sync_ms >= 0);
         v->active += g->shown_active;
         v->positions += n->places;
         v->exact += n->exact;

@@ -18,13 +18,12 @@ enum group_kind groups_kind(struct str protocol_type, struct str group_type)
 const char *groups_kind_refusal(enum group_kind k)
 {
     switch (k) {
-    case GROUP_SHARE:
-        return "a share group has no committed offsets: what it has yet to deliver is the broker's own state";
     case GROUP_STREAMS:
         return "a streams group's offsets are of use only with its state stores, which are not mirrored with it";
     case GROUP_OTHER:
         return "not a group of consumers";
     case GROUP_CONSUMER:
+    case GROUP_SHARE:
         break;
     }
     return NULL;

@@ -12,7 +12,7 @@
 /* What a cluster says a group is. */
 enum group_kind {
     GROUP_CONSUMER, /* classic or of the consumer protocol (KIP-848), or offsets without members */
-    GROUP_SHARE,
+    GROUP_SHARE,    /* followed by its start offsets (checkpoints_share.c) */
     GROUP_STREAMS,
     GROUP_OTHER,    /* Connect workers and the like: no positions in topics */
 };

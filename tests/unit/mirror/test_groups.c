@@ -107,8 +107,8 @@ TEST(kinds_and_states)
     CHECK_EQ(groups_kind(STR("connect"), STR("classic")), GROUP_OTHER);
     CHECK_EQ(groups_kind(STR("share"), STR("share")), GROUP_SHARE);
     CHECK_EQ(groups_kind(STR("streams"), STR("streams")), GROUP_STREAMS);
-    CHECK(!groups_kind_refusal(GROUP_CONSUMER));
-    CHECK(groups_kind_refusal(GROUP_SHARE) && groups_kind_refusal(GROUP_STREAMS) && groups_kind_refusal(GROUP_OTHER));
+    CHECK(!groups_kind_refusal(GROUP_CONSUMER) && !groups_kind_refusal(GROUP_SHARE));
+    CHECK(groups_kind_refusal(GROUP_STREAMS) && groups_kind_refusal(GROUP_OTHER));
     CHECK(groups_state_is_idle(STR("Empty")) && groups_state_is_idle(STR("Dead")) && groups_state_is_idle(STR("")));
     CHECK(!groups_state_is_idle(STR("Stable")) && !groups_state_is_idle(STR("Reconciling")));
 }
