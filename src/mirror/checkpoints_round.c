@@ -113,13 +113,11 @@ void checkpoints_decide(struct checkpoints *c)
 
             if (!p->known || p->unreadable)
                 continue;
-            p->commit = c->config->translation == FLOW_TRANSLATION_MM2
+            /* A share group's start offset may lag behind what its consumers are done with, so that one of theirs looks
+             * like ours: it only goes forward. */
+            p->commit = c->config->translation == FLOW_TRANSLATION_MM2 || g->kind == GROUP_SHARE
                             ? groups_must_commit_mm2(&p->to, p->there)
                             : groups_must_commit(&p->known->mark, p->upstream, &p->to, p->there);
-            if (g->kind == GROUP_SHARE && p->there == p->to.offset) { /* no checkpoint says after a restart what we gave it */
-                p->known->mark.synced = p->there;
-                p->known->mark.synced_from = p->upstream;
-            }
             g->counts.committed += p->there == p->to.offset;
             g->counts.ahead += !p->commit && p->there != p->to.offset;
         }

@@ -85,13 +85,15 @@ def test_a_share_group_moves_over(flow):
         for g in (group, still):
             want = translated(flow, begun[g])
             groups.wait(lambda g=g, want=want: starts(target, g, flow.remote()) == want)
-        state = groups.wait(lambda: seen(h) if seen(h)["synced"] == sum(map(len, begun.values())) else None)
+        state = groups.wait(lambda: (lambda s: s if s["synced"] == sum(map(len, begun.values())) else None)(seen(h)))
         assert state["followed"] == 2 and state["refused"] == 0 and state["checkpoints"] == 0, state
 
-        share_tool(source, "--reset-offsets", "--group", still, "--topic", flow.name, "--to-earliest", "--execute")
-        back = groups.wait(lambda: {0: 30, 1: 0} if starts(source, still, flow.name) == {0: 30, 1: 0} else None)
-        want = translated(flow, back)
-        groups.wait(lambda: starts(target, still, flow.remote()) == want)  # it stands where we put it: it follows
+        for to, there in (("--to-latest", {0: 170, 1: 200}), ("--to-earliest", {0: 170, 1: 200})):  # forward only
+            share_tool(source, "--reset-offsets", "--group", still, "--topic", flow.name, to, "--execute")
+            groups.wait(lambda there=there: starts(target, still, flow.remote()) == there)
+            rounds_pass(h)
+            assert starts(target, still, flow.remote()) == there
+        assert starts(source, still, flow.name)[0] == 30, "it was set back there"
 
         rest = rest_of(flow, begun[group])
         assert sorted(consume(target, group, flow.remote(), len(rest))) == rest
@@ -124,7 +126,8 @@ def test_share_groups_that_cannot_be_followed(pool, name, why):
     assert len(consume(flow.clusters[0], group, name, 50)) == 50
     groups.commit(flow.source, beside, {(name, 1): 70})
     with Heliostat(config(flow, **({} if why == "target" else {"sync.group.offsets.enabled": "false"}))) as h:
-        state = groups.wait(lambda: seen(h) if (seen(h) or {}).get("refused") == 1 and seen(h)["exact"] else None)
+        h.wait_copied(flow.source, [name])
+        state = groups.wait(lambda: (lambda s: s if s and s["refused"] == 1 and s["exact"] else None)(seen(h)))
         refused, = state["refused_groups"]
         assert refused["group"] == group and refused["code"] == "SHARE_GROUP", refused
         assert ("the target, %s" % flow.b if why == "target" else "sync.group.offsets.enabled") in refused["text"], refused
