@@ -9,9 +9,12 @@
 
 #include <stdio.h>
 
-/* Kafka 4.2, with the feature share.version: before, the keys are missing or refused. */
+/* Kafka 4.2, with the feature share.version: before, the keys are missing or refused. While no connection is open the
+ * answer is not known: the call itself will tell. */
 static bool has_share_offsets(const struct cluster *cl, int api)
 {
+    if (cluster_version(cl, API_LIST_GROUPS) < 0)
+        return true;
     return cluster_feature(cl, STR("share.version")) >= 1 && cluster_version(cl, api) >= 0;
 }
 
